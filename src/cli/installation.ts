@@ -108,8 +108,7 @@ const rotateKey = command({
   async run({ revoke, lostSecretsKey }) {
     const { kid, revoked } = await withLog(async ({ config, commands }) => {
       const secretBox = lostSecretsKey ? createSecretBox(...(await installationKeys(config))) : commands.secretBox;
-      const rotation = revoke ? 'revoke' : 'overlap';
-      return rotateSigningKey({ ...commands, secretBox }, operator('').actor, rotation);
+      return rotateSigningKey({ ...commands, secretBox }, operator('').actor, revoke === true);
     });
     return { kid, revoked };
   },

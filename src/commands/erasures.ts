@@ -14,7 +14,7 @@ import type { RecordChanged, ReferenceTableEvent } from '../domain/referenceTabl
 import { ERASURES_STREAM, orderStream, tableStream, tenantStream, usersStream } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from './context.js';
-import { type DirectoryCommands, writeDirectory } from './identity/directoryWriter.js';
+import type { DirectoryCommands } from './identity/directoryWriter.js';
 import { appendEvents, type Loaded, loadStream, NO_STREAM, writeStream } from './writeStream.js';
 
 type ErasedRecordName = {
@@ -163,7 +163,7 @@ const sayErased = (
   commands: DirectoryCommands,
   caller: Caller,
   event: Extract<DirectoryEvent, { type: 'DataErased' }>,
-): Promise<unknown> => writeDirectory(commands, caller, tenantStream(caller.tenant), () => [event], true);
+): Promise<unknown> => appendEvents(commands, caller, tenantStream(caller.tenant), [event]);
 
 const recordErasure = (commands: DirectoryCommands, caller: Caller, data: ErasureRecorded['data']): Promise<unknown> =>
   appendEvents(commands, caller, ERASURES_STREAM, [{ type: 'ErasureRecorded', data }]);

@@ -27,7 +27,7 @@ export async function endSession(
   const { position } = await writeStream(commands, caller, {
     stream,
     load: () => loadStream(commands.eventStore, stream, () => true),
-    decide: (isEnded) => (isEnded === true ? [] : [{ type: 'SessionEnded', data } as const]),
+    decide: (isEnded) => (isEnded ? [] : [{ type: 'SessionEnded', data } as const]),
   });
   if (position > 0) await waitUntilKnown(commands, caller, position);
 }

@@ -1,6 +1,12 @@
 /** Customizing Reference Data (spec §1): a tenant adds fields and tables; Master Data stays as it is. */
 import { z } from 'zod';
-import { type AssetField, type AssetType, findField, SYSTEM_FIELDS } from '../../domain/assetTypes/assetType.js';
+import {
+  type AssetField,
+  type AssetType,
+  findField,
+  labelOf,
+  SYSTEM_FIELDS,
+} from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES, fieldRules } from '../../domain/assetTypes/fieldTypes.js';
 import { boundedList } from '../../domain/boundedList.js';
 import { MAX_FIELDS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH, MAX_TABLES } from '../../domain/limits.js';
@@ -10,23 +16,15 @@ import { ValidationError } from '../context.js';
 import { assetTypeOf } from '../tables.js';
 import { type DirectoryWrite, writeDirectory } from './directoryWriter.js';
 
-/**
- * Names that every JavaScript object inherits, as far as they have the form of a field name. Names of SQL and MongoDB are
- * fine: read models name columns and keys by number.
- */
-const RESERVED_NAMES: readonly string[] = ['constructor', 'prototype'];
-
 const fieldName = z
   .string('must be a string.')
   .regex(
     /^[a-z][a-z0-9_]{0,62}$/,
     'must be lower-case letters, digits and underscores, beginning with a letter, at most 63.',
   )
-  .refine(
-    (name) => !RESERVED_NAMES.includes(name),
-    `must not be a name that programs take for something else (${RESERVED_NAMES.join(', ')}).`,
-  );
+  .refine((name) => !['constructor', 'prototype'].includes(name), 'must not be a name that every object has.');
 
+const truth = z.boolean('must be true or false.').default(false);
 const TOO_LONG = `must be at most ${MAX_STRING_LENGTH} for String and ${MAX_LONG_TEXT_LENGTH} for LongText.`;
 
 export const fieldBody = z
@@ -34,11 +32,10 @@ export const fieldBody = z
     name: fieldName,
     label: shortText.optional(),
     type: z.enum(FIELD_TYPES, `must be one of ${FIELD_TYPES.join(', ')}.`),
-    required: z.boolean('must be true or false.').default(false),
-    filterable: z.boolean('must be true or false.').default(false),
-    sortable: z.boolean('must be true or false.').default(false),
+    required: truth,
+    filterable: truth,
+    sortable: truth,
     max_length: z
-      .number('must be a number.')
       .int('must be an integer.')
       .min(1, 'must be at least 1.')
       .max(MAX_LONG_TEXT_LENGTH, TOO_LONG)
@@ -99,16 +96,10 @@ export const addAssetTable: DirectoryWrite<[body: unknown]> = async (commands, c
 
 const isSystemField = (name: string): boolean => (SYSTEM_FIELDS as readonly string[]).includes(name);
 
-const labelOf = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ');
-
-const toField = (input: z.output<typeof fieldBody>): AssetField => ({
-  name: input.name,
-  label: input.label ?? labelOf(input.name),
-  type: input.type,
-  required: input.required,
-  filterable: input.filterable,
-  sortable: input.sortable,
-  ...(input.max_length === undefined ? {} : { maxLength: input.max_length }),
+const toField = ({ max_length: maxLength, label, ...input }: z.output<typeof fieldBody>): AssetField => ({
+  ...input,
+  label: label ?? labelOf(input.name),
+  ...(maxLength === undefined ? {} : { maxLength }),
   custom: true,
 });
 

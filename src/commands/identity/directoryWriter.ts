@@ -29,29 +29,24 @@ export class TenantParkedError extends TryAgainError {
   }
 }
 
-/** `parked`: set when an event could not be applied; the state is the one before it. */
-type LoadedTenant = Loaded<Tenant | undefined> & { readonly parked?: TenantParkedError | undefined };
-
-/** The tenant as its own stream and one more of its directory streams say. */
-async function loadTenant(eventStore: Commands['eventStore'], tenant: string, stream: string): Promise<LoadedTenant> {
+/** The tenant as its own stream and one more of its directory streams say. @throws TenantParkedError */
+async function loadTenant(
+  eventStore: Commands['eventStore'],
+  tenant: string,
+  stream: string,
+): Promise<Loaded<Tenant | undefined>> {
   const writable = copiedOnce();
-  let parked: TenantParkedError | undefined;
   const evolve = (state: Tenant | undefined, event: RecordedEvent): Tenant | undefined => {
     const { id, type, data, metadata, position } = event;
-    // A deleted tenant needs no state, so it is parked no longer.
-    if (type === 'TenantDeleted') parked = undefined;
-    if (parked !== undefined) return state;
     try {
       return evolveTenant(state, { type, data } as DirectoryEvent, metadata.occurredAt, writable, position);
     } catch (error) {
-      parked = new TenantParkedError(event.stream, `${type} (${id})`, { cause: error });
-      return state;
+      throw new TenantParkedError(event.stream, `${type} (${id})`, { cause: error });
     }
   };
   const ofTenant = tenantStream(tenant);
   const before = await loadStream(eventStore, ofTenant, evolve);
-  const loaded = stream === ofTenant ? before : await loadStream(eventStore, stream, evolve, before.state);
-  return { ...loaded, parked };
+  return stream === ofTenant ? before : loadStream(eventStore, stream, evolve, before.state);
 }
 
 export type DirectoryChange = {
@@ -73,36 +68,31 @@ type Decide<Known> = (known: Known) => readonly DirectoryEvent[];
 /**
  * Decides on the tenant as its own stream and this one say, and appends to this one.
  * @param decide pure; throws to refuse; returns no events when nothing changes
- * @param evenParked whether the decision is possible for a parked tenant, too
  */
-export const writeDirectory: DirectoryWrite<[stream: string, decide: Decide<Tenant>, evenParked?: boolean]> = (
+export const writeDirectory: DirectoryWrite<[stream: string, decide: Decide<Tenant>]> = (
   commands,
   caller,
   stream,
   decide,
-  evenParked,
-) => {
-  const ofKnown = (tenant: Tenant | undefined) => {
+) =>
+  writeTenant(commands, caller, stream, (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
     return decide(tenant);
-  };
-  return writeTenant(commands, caller, stream, ofKnown, evenParked);
-};
+  });
 
 /**
  * The same for a tenant that may not be there: `decide` gets undefined. The directory usually knows the change when this
  * returns; while the log is slow to be read it does not, and the write stands all the same.
  */
-export const writeTenant: DirectoryWrite<
-  [stream: string, decide: Decide<Tenant | undefined>, evenParked?: boolean]
-> = async (commands, caller, stream, decide, evenParked = false) => {
+export const writeTenant: DirectoryWrite<[stream: string, decide: Decide<Tenant | undefined>]> = async (
+  commands,
+  caller,
+  stream,
+  decide,
+) => {
   const { position, state, events, at } = await writeStream(commands, caller, {
     stream,
-    load: async () => {
-      const loaded = await loadTenant(commands.eventStore, caller.tenant, stream);
-      if (loaded.parked !== undefined && !evenParked) throw loaded.parked;
-      return loaded;
-    },
+    load: () => loadTenant(commands.eventStore, caller.tenant, stream),
     decide: (tenant) => {
       if (tenant?.deleted) throw new NotFoundError(`Tenant ${caller.tenant} was deleted; its name is not given again.`);
       return decide(tenant);
@@ -120,9 +110,8 @@ export async function tenantNow(
   tenant: string,
   stream: string = tenantStream(tenant),
 ): Promise<Tenant> {
-  const { state, parked } = await loadTenant(eventStore, tenant, stream);
+  const { state } = await loadTenant(eventStore, tenant, stream);
   if (state === undefined || state.deleted) throw new NotFoundError(`There is no tenant ${tenant}.`);
-  if (parked !== undefined) throw parked;
   return state;
 }
 

@@ -2,12 +2,11 @@
  * The keys that sign access tokens (ES256, P-256) in the log, sealed as secrets of webhooks are. So they also show whether
  * a process has the installation's key for secrets. Where several processes write at once, the first one counts.
  */
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import {
   evolveSigningKeys,
   type SealedKey,
   type SigningKeyEvent,
-  type StoredSigningKey,
   type StoredSigningKeys,
   signerOf,
 } from '../../domain/identity/signingKeys.js';
@@ -19,29 +18,10 @@ export type SigningKey = { readonly kid: string; readonly privateKey: KeyObject;
 
 type SigningKeyCommands = LogAccess & { readonly secretBox: SecretBox };
 
-/** @returns undefined if the text is no P-256 private key */
-function signingKeyFrom(pem: string): SigningKey | undefined {
-  try {
-    const privateKey = createPrivateKey(pem);
-    if (privateKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') return undefined;
-    const publicKey = createPublicKey(privateKey);
-    return { kid: jwkThumbprint(publicKey), privateKey, publicKey };
-  } catch {
-    return undefined;
-  }
-}
-
-/** Key id of an EC public key: its SHA-256 thumbprint (RFC 7638 §3), base64url. */
-function jwkThumbprint(publicKey: KeyObject): string {
-  const { crv, kty, x, y } = publicKey.export({ format: 'jwk' });
-  return createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url');
-}
-
 /** @throws UnopenableSecretError */
 export function openedKey(box: Pick<SecretBox, 'open'>, { kid, sealedKey }: SealedKey): SigningKey {
-  const key = signingKeyFrom(box.open(sealedKey));
-  if (key?.kid !== kid) throw new UnopenableSecretError(`The sealed signing key is not ${kid}.`);
-  return key;
+  const privateKey = createPrivateKey(box.open(sealedKey));
+  return { kid, privateKey, publicKey: createPublicKey(privateKey) };
 }
 
 /** Whether this process has the key under which it was sealed. */
@@ -55,15 +35,11 @@ export function opens(box: Pick<SecretBox, 'open'>, sealed: string): boolean {
   }
 }
 
-const sealedBy = (box: SecretBox, { kid, privateKey }: SigningKey): SealedKey => ({
-  kid,
-  sealedKey: box.seal(privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()),
-});
-
-const newKey = (): SigningKey => {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  return { kid: jwkThumbprint(publicKey), privateKey, publicKey };
-};
+function newKey(box: SecretBox): SealedKey {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const kid = randomBytes(32).toString('base64url');
+  return { kid, sealedKey: box.seal(privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()) };
+}
 
 const load = (eventStore: LogAccess['eventStore']) =>
   loadStream<StoredSigningKeys>(eventStore, SIGNING_KEYS_STREAM, (keys = [], { type, data, metadata }) =>
@@ -93,35 +69,30 @@ const BY_SERVICE = { kind: 'system', id: 'signing-keys' } as const;
 
 /** Sees to it that there is a key that signs. @returns position of the last event; 0 when nothing changed */
 export async function ensureSigningKeys(commands: SigningKeyCommands): Promise<number> {
-  const made = sealedBy(commands.secretBox, newKey());
+  const made = newKey(commands.secretBox);
   const { position } = await write(commands, BY_SERVICE, (keys) =>
     signerOf(keys) === undefined ? [{ type: 'SigningKeyAdded', data: made }] : [],
   );
   return position;
 }
 
-/** `overlap`: earlier keys verify until their tokens have expired. `revoke`: they do not, so their tokens end now. */
-export type Rotation = 'overlap' | 'revoke';
-
 /**
- * A new key signs from now on.
- * @param rotation earlier keys that this process cannot open are revoked in any case
+ * A new key signs from now on. Earlier ones verify until their tokens have expired, unless they are revoked.
+ * @param isRevoking those that this process cannot open are revoked in any case
  * @returns its id, and the ids of revoked ones
  */
-export async function rotateSigningKey(commands: SigningKeyCommands, actor: Caller['actor'], rotation: Rotation) {
-  const key = sealedBy(commands.secretBox, newKey());
+export async function rotateSigningKey(commands: SigningKeyCommands, actor: Caller['actor'], isRevoking: boolean) {
+  const key = newKey(commands.secretBox);
   let kids: readonly string[] = [];
   const { position } = await write(commands, actor, (keys) => {
-    kids = keys.filter(endsNow).map(({ kid }) => kid);
-    const revoked: readonly SigningKeyEvent[] =
-      kids.length === 0 ? [] : [{ type: 'SigningKeysRevoked', data: { kids } }];
+    const ended = keys.filter(
+      ({ revoked, sealedKey }) => !revoked && (isRevoking || !opens(commands.secretBox, sealedKey)),
+    );
+    kids = ended.map(({ kid }) => kid);
+    const revoked = kids.length === 0 ? [] : [{ type: 'SigningKeysRevoked', data: { kids } } as const];
     return [...revoked, { type: 'SigningKeyAdded', data: key }];
   });
   return { position, kid: key.kid, revoked: kids };
-
-  function endsNow({ revoked, sealedKey }: StoredSigningKey): boolean {
-    return !revoked && (rotation === 'revoke' || !opens(commands.secretBox, sealedKey));
-  }
 }
 
 /** Seals the keys again under the first key of SECRETS_KEY. Those that no key opens are left. @returns how many */

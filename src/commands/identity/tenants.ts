@@ -1,8 +1,15 @@
 /** Tenants: created by an operator, each with one order model. */
 import { type DirectoryEvent, ORDER_MODELS } from '../../domain/identity/events.js';
 import { TENANT_NAME, tenantStream } from '../../domain/streams.js';
-import { ConflictError, ValidationError } from '../context.js';
-import { type DirectoryWrite, writeDirectory, writeTenant } from './directoryWriter.js';
+import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
+import { loadStream, writeStream } from '../writeStream.js';
+import {
+  type DirectoryCommands,
+  type DirectoryWrite,
+  waitUntilKnown,
+  writeDirectory,
+  writeTenant,
+} from './directoryWriter.js';
 
 /** @throws ValidationError for a name that is no host label */
 export function checkTenantName(name: string): void {
@@ -32,10 +39,20 @@ export const createTenant: DirectoryWrite<[NewTenant]> = async (commands, caller
  * Hosts, tokens and sessions of the tenant end, its webhooks are sent nothing more, its read models are dropped, and its
  * name is not given again. Its events stay in the log. @throws NotFoundError
  */
-export const deleteTenant: DirectoryWrite<[]> = (commands, caller) => {
+export async function deleteTenant(commands: DirectoryCommands, caller: Caller): Promise<void> {
   const { tenant: name } = caller;
-  return writeDirectory(commands, caller, tenantStream(name), () => [{ type: 'TenantDeleted', data: { name } }], true);
-};
+  const stream = tenantStream(name);
+  const { position } = await writeStream(commands, caller, {
+    stream,
+    // A parked tenant has no state.
+    load: () => loadStream(commands.eventStore, stream, (_, { type }) => type !== 'TenantDeleted'),
+    decide: (isThere) => {
+      if (isThere !== true) throw new NotFoundError(`There is no tenant ${name}.`);
+      return [{ type: 'TenantDeleted', data: { name } } as const];
+    },
+  });
+  await waitUntilKnown(commands, caller, position);
+}
 
 type Setting = 'RateLimitChanged' | 'RateLimitRemoved' | 'CleanUpGuardChanged' | 'QuotasChanged';
 

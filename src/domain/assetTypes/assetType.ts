@@ -54,6 +54,9 @@ export type AssetType = {
   readonly custom?: true;
 };
 
+/** `sales_order_id` becomes Sales order id. */
+export const labelOf = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ');
+
 /** Fields that every record has (spec §2.1). Not part of `AssetType.fields`. */
 export const SYSTEM_FIELDS = ['id', 'created_at', 'updated_at', '_batch_id'] as const;
 

@@ -1,14 +1,9 @@
 /** Short forms in which the standard asset types are written as readable tables, and the parts that both order models share. */
 import { ORDER_STATUSES } from '../order/status.js';
-import type { AssetField, AssetType, Relationship } from './assetType.js';
+import { type AssetField, type AssetType, labelOf, type Relationship } from './assetType.js';
 import type { FieldType } from './fieldTypes.js';
 
 type Options = Partial<Omit<AssetField, 'name' | 'label' | 'type'>> & { readonly label?: string };
-
-const labelOf = (name: string): string => {
-  const words = name.replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
-};
 
 function field(type: FieldType, defaults: { filterable: boolean; sortable: boolean }) {
   return (name: string, options: Options = {}): AssetField => ({

@@ -14,7 +14,7 @@ afterEach(() => {
   jest.useRealTimers();
 });
 const later = (ms: number) => jest.useFakeTimers({ now: Date.now() + ms, doNotFake: ['nextTick', 'setImmediate'] });
-const rotate = (how: 'overlap' | 'revoke', byte = 1) => rotateSigningKey(log.commands(byte), OPERATOR, how);
+const rotate = (isRevoking = false) => rotateSigningKey(log.commands(1), OPERATOR, isRevoking);
 
 test('of two processes that make the first key at once, the first one counts for both', async () => {
   const empty = new SigningKeyLog();
@@ -26,7 +26,7 @@ test('of two processes that make the first key at once, the first one counts for
 test('a new key signs at once, and a process that has not heard of it looks for it in the log', async () => {
   const [one, other] = [log.process(1), log.process(1)];
   const before = one.issue();
-  await rotate('overlap');
+  await rotate();
   one.look();
   const after = one.issue();
   expect(one.keys.current.kid).not.toBe(other.keys.current.kid);
@@ -38,7 +38,7 @@ test('a new key signs at once, and a process that has not heard of it looks for 
 test('an earlier key verifies for the time of the overlap, and no longer', async () => {
   const process = log.process(1);
   const { kid } = process.keys.current;
-  await rotate('overlap');
+  await rotate();
   process.look();
   later(OVERLAP_MS - 60_000);
   expect(process.keys.find(kid)).toBeDefined();
@@ -50,7 +50,7 @@ test('a revoked key ends its tokens, also those that were found good before', as
   const process = log.process(1);
   const token = process.issue();
   await process.tokens.verify('client', token);
-  await rotate('revoke');
+  await rotate(true);
   process.look();
   await expect(process.tokens.verify('client', token)).rejects.toThrow('unknown key');
   expect(await process.tokens.verify('client', process.issue())).toMatchObject({ tenant: 'acme' });
@@ -71,7 +71,7 @@ test('while a process cannot open the latest key, an earlier one signs, and the 
   const { kid } = process.keys.current;
   const secretBox = log.commands(2).secretBox;
   const both = { ...secretBox, open: log.commands(1).secretBox.open };
-  const rotated = await rotateSigningKey({ ...log.access, secretBox: both }, OPERATOR, 'overlap');
+  const rotated = await rotateSigningKey({ ...log.access, secretBox: both }, OPERATOR, false);
   process.look();
   expect([process.keys.current.kid, process.keys.current.kid]).toEqual([kid, kid]);
   expect(process.unopenable).toEqual([rotated.kid]);
