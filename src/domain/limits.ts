@@ -108,7 +108,6 @@ export const KEY_OVERLAP_HOURS = 25;
 export const OPERATOR_LINK_MINUTES = 10;
 export const OPERATOR_SESSION_HOURS = 4;
 
-/** Sessions that one user may open at once, and in an hour. */
 // Wrong passwords or secrets, at once and in an hour (docs/limits.md#guesses).
 export const GUESSES_OF_PASSWORD = 10;
 export const GUESSES_OF_SECRET = 20;
