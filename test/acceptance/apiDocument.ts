@@ -79,11 +79,6 @@ export class Schemas {
     return validate;
   }
 
-  /** What the operation says of this status; undefined when it does not name it. */
-  responseOf(method: string, path: string, status: number): Json {
-    return this.#response(method, path, status)?.response;
-  }
-
   /** Errors of an answer against what the operation says of its status. */
   errorsOf(method: string, path: string, answer: Pick<Answer, 'status' | 'body'> & Partial<Answer>): unknown {
     const { status, body, headers } = answer;
@@ -94,13 +89,6 @@ export class Schemas {
     if (content['application/json'] === undefined || isHtml) return [];
     const validate = this.at(...found.where, 'content', 'application/json', 'schema');
     return validate(body) ? [] : validate.errors;
-  }
-
-  /** Errors of a request's body against what the operation says of it; none where it takes no body. */
-  errorsOfBody(method: string, path: string, body: unknown): readonly unknown[] {
-    if (this.document.paths[path][method].requestBody === undefined) return [];
-    const validate = this.at('paths', path, method, 'requestBody', 'content', 'application/json', 'schema');
-    return validate(body) ? [] : (validate.errors ?? []);
   }
 
   #response(

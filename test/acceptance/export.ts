@@ -38,7 +38,7 @@ export async function withWebhook<T>(
   }
 }
 
-export type StockOrder = {
+type StockOrder = {
   readonly order: AssetRecord;
   readonly line: AssetRecord;
   readonly item: AssetRecord;

@@ -20,6 +20,3 @@ export async function sendText(port: number, text: string, isHead = false): Prom
   socket.write(text);
   return answersIn(await buffer(socket), isHead);
 }
-
-/** The `error` that an answer names. */
-export const errorOf = ({ body }: RawAnswer): unknown => Reflect.get(Object(JSON.parse(body)), 'error');

@@ -37,8 +37,8 @@ const info = z.looseObject({
   json_schema: z.looseObject({ type: z.literal('object'), required: z.array(z.string()).optional() }),
 });
 
-export type InfoField = z.output<typeof infoField>;
-export type Info = z.output<typeof info>;
+type InfoField = z.output<typeof infoField>;
+type Info = z.output<typeof info>;
 
 export async function infoOf(tenant: TenantClient, table: string): Promise<Info> {
   const answer = await tenant.info(table);
@@ -47,10 +47,10 @@ export async function infoOf(tenant: TenantClient, table: string): Promise<Info>
 }
 
 /** Fields of a table that a body may set, its system fields left out. */
-export const writableFields = ({ fields }: Info): readonly InfoField[] => fields.filter((field) => !field.read_only);
+const writableFields = ({ fields }: Info): readonly InfoField[] => fields.filter((field) => !field.read_only);
 
 /** The same n gives the same value, another n another one (where the type has more than two). */
-export function sampleValue(field: InfoField, n: number): unknown {
+function sampleValue(field: InfoField, n: number): unknown {
   if (field.list) return [`Reason ${n}`];
   if (field.one_of !== null) return field.one_of[n % field.one_of.length];
   if (field.format === 'uuid') return `01a1feb1-0000-7000-8000-${String(n).padStart(12, '0')}`;

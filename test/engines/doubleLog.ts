@@ -16,7 +16,7 @@ export type DoubleRecord = DoubleEvent & {
   readonly end: number;
 };
 
-export type DoubleExpectation = number | 'any' | 'no-stream';
+type DoubleExpectation = number | 'any' | 'no-stream';
 
 export type DoubleOutcome =
   | { readonly kind: 'stored'; readonly revision: number; readonly position: number }

@@ -22,7 +22,7 @@ const service = {
 };
 
 /** What a node of a cluster says beyond its log. */
-export type Membership = {
+type Membership = {
   readonly gossip: () => ClusterInfo;
   /** The answer to a call that wants the leader; undefined where this node is it. */
   readonly refusal: () => Refusal | undefined;

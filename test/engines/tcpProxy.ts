@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-export type Direction = 'requests' | 'answers';
+type Direction = 'requests' | 'answers';
 
 export class TcpProxy {
   readonly #target: number;

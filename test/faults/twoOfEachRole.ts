@@ -12,7 +12,7 @@ import { TenantClient } from '../acceptance/tenant.js';
 const ROLES = ['api', 'projector', 'webhooks'] as const;
 type Role = (typeof ROLES)[number];
 
-export type SharedEngines = {
+type SharedEngines = {
   /** Settings that name them. */
   readonly env: { readonly [name: string]: string };
   dispose(): Promise<void>;

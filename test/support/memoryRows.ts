@@ -36,7 +36,7 @@ type MemoryRow = Numbered<Row>;
 type MemoryVersion = Numbered<Version>;
 type MemoryState = Numbered<Row> & Pick<StoredVersion, 'to' | 'how'>;
 
-export type MemorySpace = {
+type MemorySpace = {
   assetType: AssetType;
   next: number;
   changed: number;
@@ -47,7 +47,7 @@ export type MemorySpace = {
   versions: MemoryVersion[];
 };
 
-export type MemoryTenant = {
+type MemoryTenant = {
   position: number;
   logBytes?: number;
   state: 'filling' | Parked | undefined;

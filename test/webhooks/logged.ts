@@ -28,7 +28,7 @@ export const TENANT = 'acme';
 export const OTHER = 'other';
 
 export type Data = { readonly [key: string]: unknown };
-export type Happened = { readonly type: string; readonly data: Data };
+type Happened = { readonly type: string; readonly data: Data };
 
 const SAVED = 'pending_validation';
 const stays = { from: SAVED, to: SAVED };

@@ -4,7 +4,7 @@ import { events, ids, slicesUntil } from '../../contract/eventStoreFixtures.js';
 import { scaled } from '../../engines/timeScale.js';
 
 /** A server that a test may end and start again. */
-export type Stoppable = {
+type Stoppable = {
   readonly url: string;
   start(): Promise<void>;
   kill(): Promise<void>;
