@@ -10,7 +10,7 @@ import {
 } from '../commands/context.js';
 import { PreconditionFailedError } from '../commands/preconditions.js';
 import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
-import { AppendTooLargeError, EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
+import { AppendTooLargeError, EventStoreUnavailableError } from '../ports/eventStore.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
 import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import { DeadlineError } from '../supervision/deadline.js';
@@ -133,8 +133,6 @@ export function answerTo(error: unknown): Answer | undefined {
     return answer(412, 'Precondition failed.', advice, { ETag: `"${error.tag}"` });
   }
   if (error instanceof NotSupportedError) return answer(400, error.message, error.advice);
-  if (error instanceof EventTooLargeError)
-    return invalid('The record is too large.', { body: [`The record is too large. ${error.message}`] });
   if (error instanceof AppendTooLargeError) return answer(413, 'The change is too large.', error.message);
   if (error instanceof AnswerTooLargeError || error instanceof OrderDocumentTooLargeError)
     return answer(413, 'The answer would be too large.', error.message);

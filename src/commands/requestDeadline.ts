@@ -3,7 +3,6 @@ import {
   type AppendResult,
   AppendTooLargeError,
   EventStoreUnavailableError,
-  EventTooLargeError,
   type Position,
   WrongExpectedRevisionError,
 } from '../ports/eventStore.js';
@@ -45,6 +44,5 @@ export class RequestDeadline extends Deadline {
 /** Nothing of the append is stored, and nothing will be. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof WrongExpectedRevisionError ||
-  error instanceof EventTooLargeError ||
   error instanceof AppendTooLargeError ||
   (error instanceof EventStoreUnavailableError && !error.mayBeStored);

@@ -5,37 +5,32 @@ import type { EventKey } from '../domain/keyUse.js';
 /** An event's place in the order of all events; 0 is before the first one. */
 export type Position = number;
 
-/** A position and the id of the event there, by which the log is known again; none at 0 and at events of the engine. */
+/** With the id of the event there, by which the log is known again; none at 0 and at events of the engine. */
 export type EventPosition = { readonly position: Position; readonly eventId?: string | undefined };
 
 /** An event's place in its stream, from 0. */
 export type Revision = number;
 
-/** `no-stream`: the stream must not exist yet. `any`: no check. */
 export type ExpectedRevision = Revision | 'no-stream' | 'any';
 
 /** Who caused an event, with the name at that time. `system` is the service itself (webhook outcome, sample data). */
 export type Actor =
-  /** Events of earlier releases have no name. */
+  /** Events of earlier releases have no name of a client. */
   | { readonly kind: 'client'; readonly id: string; readonly name?: string }
   | { readonly kind: 'user'; readonly id: string; readonly name: string }
-  | { readonly kind: 'operator'; readonly id: string }
-  | { readonly kind: 'system'; readonly id: string };
+  | { readonly kind: 'operator' | 'system'; readonly id: string };
 
 export type EventMetadata = {
   readonly tenant: string;
   readonly actor: Actor;
-  /** Shared by everything that one request caused. */
   readonly correlationId: string;
-  /** Id of the event or request that directly caused this event. */
   readonly causationId: string;
   /** ISO 8601 UTC with six digits; never goes backwards within a stream. */
   readonly occurredAt: string;
-  /** Version of the shape of `data`. */
   readonly schemaVersion: number;
-  /** W3C Trace Context of the span that made the event; set if that span is sampled (`ports/tracing.ts`). */
+  /** W3C Trace Context; set if the span that made the event is sampled. */
   readonly traceparent?: string | undefined;
-  /** The HTTP request that caused it; unset for other causes, and in events of earlier releases. */
+  /** The HTTP request that caused it; unset in events of earlier releases. */
   readonly request?: { readonly method: string; readonly path: string } | undefined;
   /** Where "migrate --erase" has removed values: the hash of the event's leaf in the tree as it was before, in base64. */
   readonly erasedLeaf?: string | undefined;
@@ -52,7 +47,6 @@ export type EventToAppend = {
   readonly metadata: EventMetadata;
 };
 
-/** Where the last event of an append is. */
 export type AppendResult = { readonly revision: Revision; readonly position: Position };
 
 export type RecordedEvent = EventToAppend & AppendResult & { readonly stream: string };
@@ -63,20 +57,19 @@ export type AppendOptions = { readonly until?: number };
 /** A run of events in log order, and how far it goes, with those that a filter left out. Never ends inside an append. */
 export type EventSlice = EventPosition & {
   readonly events: readonly RecordedEvent[];
-  /** Whether this was the head of the log at the time of reading. After the first such slice, best effort. */
+  /** Whether this was the head of the log. After the first such slice, best effort. */
   readonly caughtUp: boolean;
 };
 
 export type SubscribeOptions = {
-  /** Exclusive: events with a higher position are delivered. 0 for everything. */
+  /** Exclusive. */
   readonly after: Position;
-  /** Only streams with one of these prefixes; all streams if unset. */
+  /** Only streams with one of these prefixes. */
   readonly streamPrefixes?: readonly string[];
   /** Only streams that it accepts. */
   readonly accepts?: (stream: string) => boolean;
   /** At most about this many events a slice. Default `DEFAULT_SLICE_COUNT`. */
   readonly maxCount?: number;
-  /** Ends the iteration. */
   readonly signal: AbortSignal;
 };
 
@@ -102,8 +95,8 @@ export const MAX_EVENT_BYTES = 1_000_000;
 export interface EventLog {
   /**
    * Appends all events or none, durably: when the promise resolves they survive a crash.
-   * @throws WrongExpectedRevisionError; EventTooLargeError; AppendTooLargeError; EventStoreUnavailableError, which says
-   *   whether the events may be stored all the same
+   * @throws WrongExpectedRevisionError; AppendTooLargeError; EventStoreUnavailableError, which says whether the events may be
+   *   stored all the same
    */
   append(
     stream: string,
@@ -130,9 +123,9 @@ export interface EventLog {
 
 /** A log with what follows from these methods, alike for each engine. */
 export interface EventStore extends EventLog {
-  /** Events of one stream in order, from revision 0 to the last unless given, both inclusive; none of an unknown stream. */
+  /** From revision 0 to the last unless given, both inclusive; none of an unknown stream. */
   readStream(stream: string, fromRevision?: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]>;
-  /** The result of the last append to a stream, made by any process; undefined for an unknown stream. */
+  /** Undefined for an unknown stream. */
   lastAppend(stream: string): Promise<AppendResult | undefined>;
   /** Id of this log, shared with its copies and backups. Created if the log has none. */
   identity(): Promise<string>;
@@ -153,22 +146,9 @@ export class WrongExpectedRevisionError extends Error {
   }
 }
 
-export class EventTooLargeError extends Error {
-  override readonly name = 'EventTooLargeError';
-  constructor(eventType: string, bytes: number) {
-    super(`${eventType} has ${bytes} bytes of data; at most ${MAX_EVENT_BYTES} fit into one event.`);
-  }
-}
-
-/** The events of one append are more than the engine takes at once. Nothing was stored. */
+/** An event is too large, or the events of one append are. Nothing was stored. The message is for callers. */
 export class AppendTooLargeError extends Error {
   override readonly name = 'AppendTooLargeError';
-  /** @param maxBytes what MaxAppendSize of the server is */
-  constructor(maxBytes: number) {
-    super(
-      `The event log takes at most ${maxBytes} bytes at once: send less in one request, or have the operator raise MaxAppendSize of EventStoreDB.`,
-    );
-  }
 }
 
 export class EventStoreUnavailableError extends Error {
@@ -176,12 +156,9 @@ export class EventStoreUnavailableError extends Error {
   /** For appends: the log was asked, and may have stored the events or may still store them. */
   readonly mayBeStored: boolean;
 
-  constructor(
-    message: string,
-    { mayBeStored = false, ...options }: ErrorOptions & { readonly mayBeStored?: boolean } = {},
-  ) {
+  constructor(message: string, options: ErrorOptions & { readonly mayBeStored?: boolean } = {}) {
     super(message, options);
-    this.mayBeStored = mayBeStored;
+    this.mayBeStored = options.mayBeStored ?? false;
   }
 }
 

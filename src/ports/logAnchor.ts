@@ -7,15 +7,15 @@ export type LogAnchor = EventPosition & { readonly log?: string | undefined };
 /** `put back`: the id is the same, but the anchored event is missing: the log was replaced by an older copy. */
 type FoundLog = 'same' | 'put back' | 'other';
 
-export async function findLog(eventStore: Pick<EventStore, 'identity' | 'holds'>, kept: LogAnchor): Promise<FoundLog> {
-  if (kept.log !== undefined && kept.log !== (await eventStore.identity())) return 'other';
-  return (await eventStore.holds(kept)) ? 'same' : 'put back';
-}
-
 /** @throws OtherLogError, whose message begins with `whose` ("The rows"), unless another log is accepted */
-export function acceptFound(found: FoundLog, whose: string, acceptLog: boolean): void {
-  if (found === 'other' && !acceptLog)
-    throw new OtherLogError(`${whose} were made of another event log than this one.`);
+export async function findLog(
+  eventStore: Pick<EventStore, 'identity' | 'holds'>,
+  kept: LogAnchor,
+  { whose = '', acceptLog = true } = {},
+): Promise<FoundLog> {
+  const isOther = kept.log !== undefined && kept.log !== (await eventStore.identity());
+  if (isOther && !acceptLog) throw new OtherLogError(`${whose} were made of another event log than this one.`);
+  return isOther ? 'other' : (await eventStore.holds(kept)) ? 'same' : 'put back';
 }
 
 /** The log is not the one used before. The message says what to do. */

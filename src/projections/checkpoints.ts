@@ -1,6 +1,6 @@
 /** Where a follower goes on, if the rows are of its log, and what it keeps for that. */
 import type { EventPosition, EventStore, Position } from '../ports/eventStore.js';
-import { acceptFound, findLog } from '../ports/logAnchor.js';
+import { findLog } from '../ports/logAnchor.js';
 import type { RowWriter } from '../ports/rowStore.js';
 import type { FollowedTenant } from './followedTenant.js';
 import type { FollowerNews } from './progress.js';
@@ -25,10 +25,9 @@ export async function beginningIn(log: string, head: Position, deps: Deps): Prom
   const kept = await writer.checkpoint();
   const tenants = await writer.tenants();
   const isAhead = [...tenants.values()].some(({ position }) => position > head);
-  const found = kept === undefined ? 'unknown' : isAhead ? 'put back' : await findLog(eventStore, kept);
-  if (kept !== undefined && found === 'same') return kept;
-  if (found === 'put back' || found === 'other') acceptFound(found, 'The rows', acceptLog);
-  if (tenants.size > 0 && found !== 'same') onNews({ kind: 'reset' });
+  const found = kept && (await findLog(eventStore, kept, { whose: 'The rows', acceptLog }));
+  if (kept !== undefined && found === 'same' && !isAhead) return kept;
+  if (tenants.size > 0) onNews({ kind: 'reset' });
   for (const name of tenants.keys()) await writer.remove(name);
   await writer.keep({ log, position: 0 });
   return { position: 0 };

@@ -4,10 +4,10 @@ import { type EventTypes, SCHEMA_VERSION, UnreadableEventError } from '../../dom
 import { LOG_STREAM } from '../../domain/streams.js';
 import { erasuresOf } from '../../ports/erasures.js';
 import {
+  AppendTooLargeError,
   type EventLog,
   type EventStore,
   type EventToAppend,
-  EventTooLargeError,
   type EventType,
   type ExpectedRevision,
   MAX_EVENT_BYTES,
@@ -25,12 +25,13 @@ export const ERASURES_LOOKED_AT_EVERY_MS = 500;
 /** Events that are read at once when a stream is read as a whole. */
 const READ_COUNT = 1_000;
 
-/** The data of each event as JSON text. @throws EventTooLargeError if an event has over MAX_EVENT_BYTES of it */
+/** The data of each event as JSON text. @throws AppendTooLargeError if an event has over MAX_EVENT_BYTES of it */
 export function dataAsJson(events: readonly EventToAppend[]): readonly string[] {
   return events.map(({ type, data }) => {
     const json = JSON.stringify(data);
     const bytes = Buffer.byteLength(json);
-    if (bytes > MAX_EVENT_BYTES) throw new EventTooLargeError(type, bytes);
+    if (bytes > MAX_EVENT_BYTES)
+      throw new AppendTooLargeError(`${type} has ${bytes} bytes of data; at most ${MAX_EVENT_BYTES} fit into one event.`);
     return json;
   });
 }

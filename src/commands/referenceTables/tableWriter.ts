@@ -7,7 +7,7 @@ import { tableEffects } from '../../domain/effects.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
-import { AppendTooLargeError, EventTooLargeError } from '../../ports/eventStore.js';
+import { AppendTooLargeError } from '../../ports/eventStore.js';
 import type { StoredRecord } from '../../queries/storedRecord.js';
 import { AnswerTooLargeError } from '../../queries/storedRecord.js';
 import type { FairQueue } from '../../supervision/fairQueue.js';
@@ -191,7 +191,7 @@ const refuse = (changes: readonly RecordChange[]) => (reason: unknown) => {
 };
 
 /** A group of changes may be too large where none of them is. */
-const TOO_LARGE = [EventTooLargeError, AppendTooLargeError, AnswerTooLargeError];
+const TOO_LARGE = [AppendTooLargeError, AnswerTooLargeError];
 
 /** A repetition with a key is answered with the record as the append left it, so that append is its own. */
 const sharing = (change: RecordChange, waiting: ReadonlySet<RecordChange>): readonly RecordChange[] =>

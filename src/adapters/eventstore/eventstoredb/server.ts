@@ -165,7 +165,10 @@ export function toPortError(error: unknown, mayBeStored = false): unknown {
     ? 'no node of the cluster says who leads; are its addresses, tls and tlsCAFile right?'
     : error.message;
   if (isPositionRefused(error)) return new PositionRefusedError(`The event store refuses: ${text}`);
-  if (error instanceof MaxAppendSizeExceededError) return new AppendTooLargeError(error.maxAppendSize);
+  if (error instanceof MaxAppendSizeExceededError)
+    return new AppendTooLargeError(
+      `The event log takes at most ${error.maxAppendSize} bytes at once: send less in one request, or have the operator raise MaxAppendSize of EventStoreDB.`,
+    );
   if (isTransient(error))
     return new EventStoreUnavailableError(`The event store is away: ${text}`, { cause: error, mayBeStored });
   if (!isCommandError(error)) return error;
