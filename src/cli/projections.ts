@@ -43,7 +43,7 @@ const list = command({
   ],
 });
 
-type Outcome = { readonly ok: boolean; readonly rows: number; readonly reports: readonly JobReport[] };
+type Outcome = { readonly ok: boolean; readonly reports: readonly JobReport[] };
 
 const work = (
   kind: JobRequest['kind'],
@@ -87,10 +87,10 @@ const workOn = (request: JobRequest): Promise<Outcome> =>
   withLog(async (tools) => {
     if (request.tenant !== undefined) await requireTenant(tools, request.tenant);
     const session = await signedIn(tools);
-    const { rows, reports } = await withProgressBar('{tenant} {bar} {percentage}% {value}/{total}', (onProgress) =>
+    const reports = await withProgressBar('{tenant} {bar} {percentage}% {value}/{total}', (onProgress) =>
       jobDone(session, request, onProgress),
     );
-    return { ok: reports.every(isGood), rows, reports };
+    return { ok: reports.every(isGood), reports };
   });
 
 type Session = { readonly address: string; readonly host: string; readonly token: string };
@@ -108,7 +108,7 @@ async function signedIn(tools: Tools): Promise<Session> {
 
 const LOOK_MS = 100;
 
-type JobNow = Pick<RowJob, 'id' | 'state' | 'rows'> & {
+type JobNow = Pick<RowJob, 'id' | 'state'> & {
   readonly ended_at: string | null;
   readonly error: string | null;
   readonly progress: RowJob['progress'] | null;
@@ -124,19 +124,16 @@ async function jobDone(
   session: Session,
   request: JobRequest,
   onProgress: (done: number, of: number, values: object) => void,
-): Promise<Pick<Outcome, 'rows' | 'reports'>> {
+): Promise<readonly JobReport[]> {
   const path = `/jobs/${jobNow.parse(await ask(session, 'POST', '/jobs', request)).id}`;
   for (;;) {
-    const { state, rows, progress, reports, error, ended_at: endedAt } = jobNow.parse(await ask(session, 'GET', path));
+    const { state, progress, reports, error, ended_at: endedAt } = jobNow.parse(await ask(session, 'GET', path));
     if (progress) onProgress(progress.done, progress.of, { tenant: progress.tenant });
     if (error !== null) throw new CliError(error);
     if (state === 'cancelled')
       throw new CliError('The job was cancelled, by another operator or by the end of the service.');
     if (endedAt !== null)
-      return {
-        rows,
-        reports: reports.map(({ error: why, ...each }) => (why === null ? each : { ...each, error: why })),
-      };
+      return reports.map(({ error: why, ...each }) => (why === null ? each : { ...each, error: why }));
     await delay(LOOK_MS);
   }
 }
@@ -162,17 +159,15 @@ function ask({ address, host, token }: Session, method: string, path: string, bo
   });
 }
 
-function linesOf(report: JobReport): readonly string[] {
-  const { tenant, outcome, position, rows, seconds, differences, error = '' } = report;
-  const size = `${rows} rows, ${seconds.toFixed(1)} s`;
+function linesOf({ tenant, outcome, differences, error }: JobReport): readonly string[] {
   switch (outcome) {
     case 'rebuilt':
-      return [`${tenant}: rebuilt up to position ${position}; ${size}.`];
+      return [`${tenant}: rebuilt.`];
     case 'equal':
-      return [`${tenant}: equal to the log at position ${position}; ${size}.`];
+      return [`${tenant}: equal to the log.`];
     case 'different':
       return [
-        `${tenant}: different from the log at position ${position}; ${size}. The first difference of each table:`,
+        `${tenant}: different from the log. The first difference of each table:`,
         ...differences.map(({ space, kind, id }) => `  ${space}, ${kind} ${id}`),
       ];
     case 'retried':

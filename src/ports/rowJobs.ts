@@ -2,17 +2,15 @@
 import type { Position } from './eventStore.js';
 
 export const JOB_KINDS = ['rebuild', 'verify', 'retry'] as const;
-type JobKind = (typeof JOB_KINDS)[number];
 
 /** Of all tenants, one after the other, if none is named. */
-export type JobRequest = { readonly kind: JobKind; readonly tenant?: string | undefined };
+export type JobRequest = { readonly kind: (typeof JOB_KINDS)[number]; readonly tenant?: string | undefined };
 
+/** The tenant at work, how many are done, and how far it has come in the log. */
 export type JobProgress = {
-  /** The tenant at work, and tenants that are done. */
   readonly tenant: string;
   readonly tenantsDone: number;
   readonly tenants: number;
-  /** Positions of the log. */
   readonly done: Position;
   readonly of: Position;
 };
@@ -26,17 +24,11 @@ export type RowDifference = {
 
 export const JOB_OUTCOMES = ['rebuilt', 'equal', 'different', 'retried', 'failed'] as const;
 
-/** What came of one tenant. */
+/** What came of one tenant. `differences`: the first of each space. `error`: why it failed. */
 export type JobReport = {
   readonly tenant: string;
   readonly outcome: (typeof JOB_OUTCOMES)[number];
-  /** As far as the log was applied. */
-  readonly position: Position;
-  readonly rows: number;
-  readonly seconds: number;
-  /** The first that a verification found in each space. */
   readonly differences: readonly RowDifference[];
-  /** Why it failed. */
   readonly error?: string;
 };
 
@@ -54,10 +46,7 @@ export type RowJob = JobRequest & {
   readonly progress?: JobProgress;
   /** Those that are not good, and the last of the others; at most MAX_ENTRIES. */
   readonly reports: readonly JobReport[];
-  /** Tenants with a report, and their rows. */
   readonly tenantsDone: number;
-  readonly rows: number;
-  /** Why it failed. */
   readonly error?: string;
 };
 
@@ -74,9 +63,6 @@ export interface RowJobs {
 /** Runs one. @throws the reason of the signal; what an engine throws */
 export type RunRowJob = (
   request: JobRequest,
-  told: {
-    readonly onProgress: (progress: JobProgress) => void;
-    readonly onReport: (report: JobReport) => void;
-  },
+  told: { readonly onProgress: (progress: JobProgress) => void; readonly onReport: (report: JobReport) => void },
   signal: AbortSignal,
 ) => Promise<void>;

@@ -1,5 +1,5 @@
 /** A copy of a tenant's rows, made from the log: it takes their place (rebuild), or they are compared with it (verify). */
-import type { JobReport, RowDifference } from '../ports/rowJobs.js';
+import type { RowDifference } from '../ports/rowJobs.js';
 import {
   copyOf,
   type Page,
@@ -28,49 +28,29 @@ const NEXT_VERSIONS = { direction: 'asc', limit: 200, withTotal: false } as cons
 
 export type WorkOptions = Omit<CopyOptions, 'toEnd'>;
 
-export type RebuildReport = Pick<JobReport, 'tenant' | 'position' | 'rows' | 'seconds'>;
-
-/** `differences`: the first of each space. */
-export type VerifyReport = RebuildReport & Pick<JobReport, 'differences'>;
-
 /** The tenant is read and written meanwhile. @throws see `Follower.withCopy` */
-export function rebuild(
-  follower: Follower,
-  rows: ReadRows,
-  tenant: string,
-  options: WorkOptions,
-): Promise<RebuildReport> {
-  const startedAt = performance.now();
-  return follower.withCopy(tenant, { ...options, toEnd: true }, async () => {
-    const report = await made(rows, tenant, startedAt);
-    await follower.swap(tenant);
-    return report;
-  });
-}
+export const rebuild = (follower: Follower, tenant: string, options: WorkOptions): Promise<void> =>
+  follower.withCopy(tenant, { ...options, toEnd: true }, () => follower.swap(tenant));
 
-/** Writes of the tenant are shown after the comparison. @throws see `Follower.withCopy` */
-export function verify(
+/**
+ * Writes of the tenant are shown after the comparison.
+ * @returns the first difference of each space @throws see `Follower.withCopy`
+ */
+export const verify = (
   follower: Follower,
   rows: ReadRows,
   tenant: string,
   options: WorkOptions,
-): Promise<VerifyReport> {
-  const startedAt = performance.now();
-  return follower.withCopy(tenant, options, async () => {
+): Promise<readonly RowDifference[]> =>
+  follower.withCopy(tenant, options, async () => {
     const differences: RowDifference[] = [];
     const both = [await rows.spaces(tenant), await rows.spaces(copyOf(tenant))];
     for (const space of new Set(both.flatMap((spaces) => [...(spaces?.keys() ?? [])])))
       differences.push(...(await firstDifference(rows, { tenant, space }, options.signal)));
-    return { ...(await made(rows, tenant, startedAt)), differences };
+    return differences;
   });
-}
 
-async function made(rows: ReadRows, tenant: string, startedAt: number): Promise<RebuildReport> {
-  const { position, rows: count } = (await rows.progress(copyOf(tenant))) ?? { position: 0, rows: 0 };
-  return { tenant, position, rows: count, seconds: (performance.now() - startedAt) / 1000 };
-}
-
-type ReadRows = Pick<RowReads, 'spaces' | 'page' | 'versions' | 'progress'>;
+type ReadRows = Pick<RowReads, 'spaces' | 'page' | 'versions'>;
 type Line = RowDifference & { readonly text: string };
 
 /** All that there is of a space, in one order: rows by n, then versions by where they end. */

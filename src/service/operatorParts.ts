@@ -158,7 +158,7 @@ class OperatorJobs implements RowJobs {
   start(request: JobRequest, operator: string): RowJob | undefined {
     if (this.#running !== undefined) return undefined;
     const begun = { id: randomUUID(), operator, startedAt: new Date().toISOString() };
-    const job: Job = { ...request, ...begun, state: 'running', reports: [], tenantsDone: 0, rows: 0 };
+    const job: Job = { ...request, ...begun, state: 'running', reports: [], tenantsDone: 0 };
     this.#jobs = [job, ...this.#jobs.slice(0, MAX_SHORT_PAGE)];
     const ending = new AbortController();
     this.#running = { job, ending, ended: this.#work(job, request, ending.signal) };
@@ -209,5 +209,4 @@ function add(job: Job, report: JobReport): void {
   const all = [...job.reports, report];
   job.reports = [...all.filter((each) => !isGood(each)).slice(0, MAX_ENTRIES), ...all.filter(isGood).slice(-1)];
   job.tenantsDone += 1;
-  job.rows += report.rows;
 }

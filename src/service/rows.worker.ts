@@ -1,7 +1,7 @@
 /** The thread that follows the log and writes rows, and works on them for operators. */
 import { workerData } from 'node:worker_threads';
 import type { JobReport, JobRequest } from '../ports/rowJobs.js';
-import { rebuild, verify } from '../projections/copies.js';
+import { rebuild, verify, type WorkOptions } from '../projections/copies.js';
 import { Follower } from '../projections/follower.js';
 import { slicesOf } from '../projections/rows.js';
 import { giveWay } from '../supervision/threads.js';
@@ -27,26 +27,23 @@ thread.serve(async (request, { signal, onProgress }) => {
   }
 });
 
-const NOTHING = { position: 0, rows: 0, seconds: 0, differences: [] } as const;
-
 /** Undefined: there was nothing to do. @throws the reason of the signal */
-async function workOn(
-  tenant: string,
-  { kind }: JobRequest,
-  options: Parameters<typeof rebuild>[3],
-): Promise<JobReport | undefined> {
+async function workOn(tenant: string, { kind }: JobRequest, options: WorkOptions): Promise<JobReport | undefined> {
   try {
     if (follower === undefined) throw new Error('The rows are not followed now: try again in a moment.');
     if (kind === 'retry') {
-      return follower.retry(tenant) ? { ...NOTHING, tenant, outcome: 'retried' } : undefined;
+      return follower.retry(tenant) ? { tenant, outcome: 'retried', differences: [] } : undefined;
     }
-    if (kind === 'rebuild')
-      return { ...NOTHING, outcome: 'rebuilt', ...(await rebuild(follower, writer, tenant, options)) };
-    const report = await verify(follower, writer, tenant, options);
-    return { ...report, outcome: report.differences.length === 0 ? 'equal' : 'different' };
+    if (kind === 'rebuild') {
+      await rebuild(follower, tenant, options);
+      return { tenant, outcome: 'rebuilt', differences: [] };
+    }
+    const differences = await verify(follower, writer, tenant, options);
+    return { tenant, outcome: differences.length === 0 ? 'equal' : 'different', differences };
   } catch (error) {
     options.signal.throwIfAborted();
-    return { ...NOTHING, tenant, outcome: 'failed', error: error instanceof Error ? error.message : String(error) };
+    const why = error instanceof Error ? error.message : String(error);
+    return { tenant, outcome: 'failed', differences: [], error: why };
   }
 }
 

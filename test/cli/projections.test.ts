@@ -52,12 +52,12 @@ describe('beside a running service', () => {
     const { code, stdout } = await run('verify', '--tenant', 'acme');
     expect({ code, stdout }).toEqual({
       code: 1,
-      stdout: expect.stringMatching(/^acme: different from the log at position \d+; .*\n {2}dyn_party, row \S+\n/),
+      stdout: expect.stringMatching(/^acme: different from the log\. .*\n {2}dyn_party, row \S+\n/),
     });
     const rebuilt = await run('rebuild', '--tenant', 'acme');
     expect(rebuilt).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^acme: rebuilt up to position \d+; \d+ rows/),
+      stdout: expect.stringMatching(/^acme: rebuilt\.\n/),
     });
     expect((await run('verify', '--tenant', 'acme')).code).toBe(0);
   });

@@ -24,7 +24,7 @@ test('a rebuild that is cancelled in the middle leaves the tenant as it was', as
     const position = await log.item('acme', 'Last');
     await started.applied('acme', position);
     const cancelling = new AbortController();
-    const working = rebuild(started.follower, writer, 'acme', { signal: cancelling.signal });
+    const working = rebuild(started.follower, 'acme', { signal: cancelling.signal });
     setTimeout(() => cancelling.abort(new Error('It was cancelled.')), 300);
     await expect(working).rejects.toThrow('It was cancelled.');
     await new Promise((resolve) => setTimeout(resolve, 500));

@@ -92,9 +92,7 @@ it('the command line says so, and works for all others', async () => {
   expect((await service.cli('tenant', 'list')).stdout).toMatch(/^acme .*\nother .*\nthird /m);
   expect((await service.cli('projections', 'verify', '--tenant', 'other')).code).toBe(0);
   // As far as they are made.
-  expect((await service.cli('projections', 'verify', '--tenant', 'acme')).stdout).toMatch(
-    /^acme: equal to the log at position 11; /,
-  );
+  expect((await service.cli('projections', 'verify', '--tenant', 'acme')).stdout).toMatch(/^acme: equal to the log\./);
   expect((await service.cli('projections', 'rebuild', '--tenant', 'other')).code).toBe(0);
 });
 

@@ -306,13 +306,12 @@ test('rows are rebuilt while they are read and written', async () => {
     for (let n = 0; n < 20; n += 1) position = await log.item('acme', `While rebuilt ${n}`);
   })();
   const seen: number[] = [];
-  const report = await rebuild(started.follower, rows, 'acme', { ...nothing, onProgress: (done) => seen.push(done) });
+  await rebuild(started.follower, 'acme', { ...nothing, onProgress: (done) => seen.push(done) });
   await writing;
   await started.applied('acme', position);
   expect(rows.stored.get('acme')).not.toBe(before);
   expect(await dumpOf(rows, 'acme')).toEqual(await madeNow('acme', position));
-  expect(report).toMatchObject({ tenant: 'acme', rows: expect.any(Number) });
-  expect(seen.at(-1)).toBe(report.position);
+  expect(seen.length).toBeGreaterThan(0);
 });
 
 test('a rebuild ends the parking where the event can be applied, and changes nothing where it cannot', async () => {
@@ -322,10 +321,10 @@ test('a rebuild ends the parking where the event can be applied, and changes not
   const position = await log.item('acme', 'Good');
   await log.item('acme', 'Bad');
   await started.parked('acme');
-  await expect(rebuild(started.follower, rows, 'acme', nothing)).rejects.toThrow('It is bad.');
+  await expect(rebuild(started.follower, 'acme', nothing)).rejects.toThrow('It is bad.');
   expect(await rows.progress('acme')).toMatchObject({ state: 'parked', position });
   mend();
-  await rebuild(started.follower, rows, 'acme', nothing);
+  await rebuild(started.follower, 'acme', nothing);
   await started.applied('acme', await log.item('acme', 'Last'));
   expect(namesIn(rows, 'acme')).toEqual(['Good', 'Bad', 'Last']);
   expect(await rows.progress('acme')).toMatchObject({ state: 'running' });
@@ -341,14 +340,14 @@ test('a verification finds a planted difference, and writes go on', async () => 
   await started.applied('acme', await log.items('acme', 100));
   await started.running('acme');
   const check = () => verify(started.follower, rows, 'acme', nothing);
-  expect(await check()).toMatchObject({ differences: [] });
+  expect(await check()).toEqual([]);
 
   const items = rows.stored.get('acme')?.spaces.get('dyn_item');
   if (items === undefined) throw new Error('There are no items.');
   items.rows = items.rows
     .filter(({ id }) => id !== lost)
     .map((row) => (row.id === changed ? { ...row, fields: { name: 'Other' } } : row));
-  expect(await check()).toMatchObject({ differences: [{ space: 'dyn_item', kind: 'space', id: '' }] });
+  expect(await check()).toEqual([{ space: 'dyn_item', kind: 'space', id: '' }]);
   await started.applied('acme', await log.item('acme', 'Written after it'));
 });
 
@@ -358,7 +357,7 @@ test('a copy is given up when it is cancelled', async () => {
   await started.applied('acme', await log.item('acme', 'One'));
   await started.running('acme');
   const cancelled = AbortSignal.abort(new Error('It was cancelled.'));
-  await expect(rebuild(started.follower, rows, 'acme', { signal: cancelled })).rejects.toThrow('It was cancelled.');
-  await expect(rebuild(started.follower, rows, 'nobody', nothing)).rejects.toThrow('There is no tenant nobody.');
+  await expect(rebuild(started.follower, 'acme', { signal: cancelled })).rejects.toThrow('It was cancelled.');
+  await expect(rebuild(started.follower, 'nobody', nothing)).rejects.toThrow('There is no tenant nobody.');
   await started.applied('acme', await log.item('acme', 'Two'));
 });

@@ -82,7 +82,7 @@ function JobState({ job }: { readonly job: Job }) {
         {job.state === 'running' && job.kind !== 'retry' && <Act label={jobs.cancel} act={cancel} />}
       </Group>
       {job.state === 'running' && job.kind !== 'retry' && <JobProgress job={job} />}
-      {job.tenants_done > 0 && <Text size="sm">{jobs.done(number(job.tenants_done), number(job.rows))}</Text>}
+      {job.tenants_done > 0 && <Text size="sm">{jobs.done(number(job.tenants_done))}</Text>}
       {job.reports.map((report) => (
         <Report key={report.tenant} report={report} />
       ))}

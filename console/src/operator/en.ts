@@ -107,7 +107,7 @@ export const en = {
       retried: 'tried again',
       failed: 'failed',
     },
-    done: (tenants: string, rows: string) => `${tenants === '1' ? '1 tenant' : `${tenants} tenants`}, ${rows} rows`,
+    done: (tenants: string) => (tenants === '1' ? '1 tenant' : `${tenants} tenants`),
     nothingParked: 'Nothing was parked.',
   },
   queues: {

@@ -109,7 +109,7 @@ export const nl: typeof en = {
       retried: 'opnieuw geprobeerd',
       failed: 'mislukt',
     },
-    done: (tenants, rows) => `${tenants === '1' ? '1 tenant' : `${tenants} tenants`}, ${rows} rijen`,
+    done: (tenants) => (tenants === '1' ? '1 tenant' : `${tenants} tenants`),
     nothingParked: 'Er was niets geparkeerd.',
   },
   queues: {

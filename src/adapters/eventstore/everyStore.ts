@@ -31,7 +31,9 @@ export function dataAsJson(events: readonly EventToAppend[]): readonly string[] 
     const json = JSON.stringify(data);
     const bytes = Buffer.byteLength(json);
     if (bytes > MAX_EVENT_BYTES)
-      throw new AppendTooLargeError(`${type} has ${bytes} bytes of data; at most ${MAX_EVENT_BYTES} fit into one event.`);
+      throw new AppendTooLargeError(
+        `${type} has ${bytes} bytes of data; at most ${MAX_EVENT_BYTES} fit into one event.`,
+      );
     return json;
   });
 }

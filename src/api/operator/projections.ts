@@ -48,7 +48,6 @@ const jobView = json.view<RowJob>({
         : { tenant: progress.tenant, tenants: progress.tenants, done: progress.done, of: progress.of },
   ],
   tenants_done: json.count,
-  rows: json.count,
   reports: [json.listOf(json.ref('JobReport')), ({ reports }) => reports.map((each) => ({ error: null, ...each }))],
   error: json.nullableText,
 });
@@ -64,9 +63,6 @@ const jobSchemas: json.Schemas = {
   JobReport: json.closedObject({
     tenant: json.text,
     outcome: json.oneOf(JOB_OUTCOMES),
-    position: json.count,
-    rows: json.count,
-    seconds: { type: 'number' },
     differences: json.listOf(json.closedObject({ space: json.text, kind: json.text, id: json.text })),
     error: json.nullableText,
   }),
