@@ -26,39 +26,20 @@ export function checkedInput(assetType: AssetType, kind: BodyKind, body: unknown
  * @throws ValidationError with every error, keyed by the path of the field
  */
 export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
-  const result = schema.safeParse(body);
+  const result = schema.safeParse(body, { reportInput: true });
   const errors = new FieldErrorList();
-  errors.addIssues(
-    result.error?.issues ?? [],
-    ({ code, path }) => code === 'invalid_type' && at(body, path) === undefined,
-  );
-  addUnstorable(errors, body, []);
+  errors.addIssues(result.error?.issues ?? [], ({ code, input }) => code === 'invalid_type' && input === undefined);
+  for (const field of unstorableIn(body))
+    if (!errors.has(field)) errors.add(field, `The ${field} field ${UNSTORABLE_TEXT}`);
   if (result.success && errors.count === 0) return result.data;
   throw new ValidationError(errors.toErrors(), errors.unnamed);
 }
 
-/** A field that has an error gets no second one, and its members are not looked at: there may be thousands. */
-function addUnstorable(errors: FieldErrorList, value: unknown, path: readonly string[]): void {
-  const field = path.join('.');
-  if (errors.has(field)) return;
-  if (typeof value === 'string' && !isStorableText(value)) {
-    errors.add(field, `The ${field} field ${UNSTORABLE_TEXT}`);
-  }
-  if (typeof value !== 'object' || value === null) return;
-  for (const [name, member] of Object.entries(value)) {
-    const inner = [...path, shownName(name)];
-    const named = inner.join('.');
-    if (!isStorableText(name) && !errors.has(named))
-      errors.add(named, `The name ${shownName(name)} ${UNSTORABLE_TEXT}`);
-    addUnstorable(errors, member, inner);
-  }
+function unstorableIn(value: unknown, field = ''): readonly string[] {
+  if (typeof value === 'string') return isStorableText(value) ? [] : [field];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => {
+    const inner = field === '' ? shownName(name) : `${field}.${shownName(name)}`;
+    return isStorableText(name) ? unstorableIn(member, inner) : [inner];
+  });
 }
-
-const at = (body: unknown, path: readonly PropertyKey[]): unknown =>
-  path.reduce<unknown>(
-    (value, key) =>
-      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-        ? (value as Record<PropertyKey, unknown>)[key]
-        : undefined,
-    body,
-  );

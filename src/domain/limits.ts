@@ -15,9 +15,6 @@ export const MAX_JSON_DEPTH = 32;
 export const MAX_JSON_VALUES = 210_000;
 /** Characters of a number. A double holds 17 digits. */
 export const MAX_DIGITS = 1_000;
-export const MAX_QUERY_PARAMETERS = 100;
-export const MAX_FILTERS = 20;
-export const MAX_VALUES_OF_FILTER = 100;
 /** Of all filters together: each is searched in every record. */
 export const MAX_FILTER_VALUES = 200;
 export const MAX_SORT_TERMS = 10;
@@ -29,9 +26,6 @@ export const MAX_SHOWN_NAME = 64;
 // Values in a body, in characters, entries or bytes of JSON.
 export const MAX_STRING_LENGTH = 255;
 export const MAX_LONG_TEXT_LENGTH = 65_535;
-/** RFC 3696, erratum 1690. */
-export const MAX_EMAIL_LENGTH = 320;
-export const MAX_PASSWORD_LENGTH = 200;
 export const MAX_URL_LENGTH = 2_048;
 export const MAX_REASON_LENGTH = 1_000;
 /** Of an array without a limit of its own: roles, scopes, kinds of event, error reasons. */

@@ -1,7 +1,7 @@
 /** Sign-in and sign-out: `/api/v1/platform/session`. */
 import type { CookieOptions, Request } from 'express';
 import { z } from 'zod';
-import { parseBody } from '../../commands/body.js';
+import { parseBody, shortText } from '../../commands/body.js';
 import { ValidationError } from '../../commands/context.js';
 import { endSession, recordAccess } from '../../commands/identity/access.js';
 import { credentialOf, passwordMatches } from '../../commands/identity/secrets.js';
@@ -12,7 +12,6 @@ import {
 } from '../../commands/identity/users.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { User } from '../../domain/identity/events.js';
-import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH } from '../../domain/limits.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import {
   noteRefusal,
@@ -31,12 +30,7 @@ import { addressOfRequest, networkOfRequest } from '../senderAddress.js';
 import { isLoopbackHost, requestHost } from '../tenantHost.js';
 import { userView } from './users.js';
 
-const signInBody = z.strictObject({
-  email: z.string('must be a string.').max(MAX_EMAIL_LENGTH, `must be at most ${MAX_EMAIL_LENGTH} characters.`),
-  password: z
-    .string('must be a string.')
-    .max(MAX_PASSWORD_LENGTH, `must be at most ${MAX_PASSWORD_LENGTH} characters.`),
-});
+const signInBody = z.strictObject({ email: shortText, password: shortText });
 
 export const session: Resource = {
   tag: 'platform: session',

@@ -1,7 +1,6 @@
 /** Parses the query of a request, and refuses unknown parameters and header fields that the operation does not honour. */
 import type { Request } from 'express';
 import { z } from 'zod';
-import { MAX_QUERY_PARAMETERS } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { badRequest } from '../errors.js';
 import { inputSchema } from '../openapi/schema.js';
@@ -9,15 +8,12 @@ import type { HonouredHeader, QueryParameter } from './operation.js';
 
 /**
  * The parameters of a request's URL. Names and values are plain text: `__proto__` is a name like any other.
- * @throws HttpError 400 for too many parameters, bytes that are not UTF-8, or a NUL character
+ * @throws HttpError 400 for bytes that are not UTF-8, or a NUL character
  */
 export function parametersOf(url: string): URLSearchParams {
   const start = url.indexOf('?');
   const text = start < 0 ? '' : url.slice(start + 1);
   const parameters = new URLSearchParams(text);
-  if (parameters.size > MAX_QUERY_PARAMETERS) {
-    throw badRequest(`The query has more than ${MAX_QUERY_PARAMETERS} parameters.`);
-  }
   if (!isEscapedUtf8(text) || !IS_ASCII.test(text)) throw badRequest('The query is not valid UTF-8, percent-encoded.');
   for (const [name, value] of parameters) {
     if (`${name}${value}`.includes('\0')) throw badRequest(`${shownName(name)} has a NUL character.`);

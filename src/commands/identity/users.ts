@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { boundedList } from '../../domain/boundedList.js';
 import type { User } from '../../domain/identity/events.js';
 import { ROLES } from '../../domain/identity/scopes.js';
-import { MAX_EMAIL_LENGTH, MAX_LIST_ENTRIES, MAX_PASSWORD_LENGTH, MAX_USERS } from '../../domain/limits.js';
+import { MAX_LIST_ENTRIES, MAX_USERS } from '../../domain/limits.js';
 import { usersStream } from '../../domain/streams.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { parseBody, shortText } from '../body.js';
@@ -11,10 +11,7 @@ import { ConflictError, NotFoundError, type TenantDirectory, ValidationError } f
 import { changesOf, type DirectoryWrite, refuseMore, writeDirectory } from './directoryWriter.js';
 import { hashPassword, NOBODYS_HASH, newPassword, passwordMatches } from './secrets.js';
 
-const password = z
-  .string('must be a string.')
-  .min(12, 'must be at least 12 characters.')
-  .max(MAX_PASSWORD_LENGTH, `must be at most ${MAX_PASSWORD_LENGTH} characters.`);
+const password = shortText.min(12, 'must be at least 12 characters.');
 const roles = boundedList({
   element: z.enum(ROLES, `must be one of ${ROLES.join(', ')}.`),
   max: MAX_LIST_ENTRIES,
@@ -28,11 +25,7 @@ const locale = z
 const names = { first_name: shortText, last_name: shortText };
 
 export const newUserBody = z.strictObject({
-  email: z
-    .string('must be a string.')
-    .max(MAX_EMAIL_LENGTH, { error: `must be at most ${MAX_EMAIL_LENGTH} characters.`, abort: true })
-    .check(z.email('must be an e-mail address.'))
-    .transform((email) => email.toLowerCase()),
+  email: shortText.check(z.email('must be an e-mail address.')).transform((email) => email.toLowerCase()),
   password: password.optional(),
   ...names,
   locale: locale.default('en'),
@@ -88,9 +81,7 @@ export const resetPassword: DirectoryWrite<[id: number], { readonly password: st
 };
 
 export const ownPasswordBody = z.strictObject({
-  old_password: z
-    .string('must be a string.')
-    .max(MAX_PASSWORD_LENGTH, `must be at most ${MAX_PASSWORD_LENGTH} characters.`),
+  old_password: shortText,
   new_password: password,
 });
 
