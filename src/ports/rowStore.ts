@@ -79,25 +79,26 @@ export type PageQuery = {
 };
 
 /** `total`: how many there are, where it was asked for. */
-type Answer = { readonly total?: number | undefined; readonly state: SpaceState };
-export type Page = Answer & { readonly rows: readonly StoredRow[] };
+export type Page = {
+  readonly total?: number | undefined;
+  readonly state: SpaceState;
+  readonly rows: readonly StoredRow[];
+};
 
 export type VersionQuery = {
-  /** One of three: all states of this row, by `to`, then n, the present one last; */
+  /** One of three: all states of this row, the newest first; */
   readonly id?: string | undefined;
   /** those whose `to` is above the first and not above the second, by `to`, then n; */
   readonly ended?: readonly [after: Position, until: Position] | undefined;
   /** those whose `from` is, present ones as well, by `from`, then n. */
   readonly begun?: readonly [after: Position, until: Position] | undefined;
-  readonly how?: StoredVersion['how'] | undefined;
-  readonly direction: 'asc' | 'desc';
+  readonly how?: 'deleted' | 'present' | undefined;
   /** Only those behind this place in that order, whether or not there is one at it. */
   readonly behind?: readonly [position: Position, n: number] | undefined;
   readonly limit: number;
-  readonly withTotal: boolean;
 };
 
-export type VersionPage = Answer & { readonly versions: readonly StoredVersion[] };
+export type VersionPage = { readonly state: SpaceState; readonly versions: readonly StoredVersion[] };
 
 export type RowsQuery = {
   readonly ids: readonly string[];

@@ -24,7 +24,7 @@ const NEXT_ROWS = {
   withTotal: false,
   maxCharacters: 4_000_000,
 } as const satisfies PageQuery;
-const NEXT_VERSIONS = { direction: 'asc', limit: 200, withTotal: false } as const;
+const VERSIONS_AT_ONCE = 200;
 
 export type WorkOptions = Omit<CopyOptions, 'toEnd'>;
 
@@ -68,9 +68,9 @@ export async function* linesOf(rows: ReadRows, ref: SpaceRef): AsyncGenerator<Li
   }
   const ended = [0, state.progress] as const;
   for (let behind: VersionQuery['behind'] = [0, 0]; behind !== undefined; ) {
-    const page: VersionPage = await rows.versions(ref, { ...NEXT_VERSIONS, ended, behind });
-    for (const version of page.versions) yield lineOf(space, 'version', version);
-    const last = page.versions.at(-1);
+    const { versions }: VersionPage = await rows.versions(ref, { ended, behind, limit: VERSIONS_AT_ONCE });
+    for (const version of versions) yield lineOf(space, 'version', version);
+    const last = versions.at(-1);
     behind = last?.to === undefined ? undefined : [last.to, last.n];
   }
 }

@@ -23,12 +23,10 @@ export type Transition = {
   readonly after: StoredRow | undefined;
 };
 
-type StateQuery = Omit<VersionQuery, 'withTotal' | 'direction'> & Partial<Pick<VersionQuery, 'direction'>>;
-
 /** All states that are asked for. @param asked `limit`: states that are read at once */
-async function* statesOf(rows: Rows, space: SpaceRef, asked: StateQuery): AsyncGenerator<StoredVersion, undefined> {
+async function* statesOf(rows: Rows, space: SpaceRef, asked: VersionQuery): AsyncGenerator<StoredVersion, undefined> {
   for (let { behind } = asked; ; ) {
-    const { versions } = await rows.versions(space, { direction: 'asc', ...asked, behind, withTotal: false });
+    const { versions } = await rows.versions(space, { ...asked, behind });
     yield* versions;
     const last = versions.at(-1);
     if (last === undefined || versions.length < asked.limit) return;
@@ -95,7 +93,7 @@ export async function* historyOf(
     [after] = (await rows.rows(space, { ids: [id], keys: [], at: until - 1 })).rows;
     behind = [until - 1, Number.MAX_SAFE_INTEGER];
   }
-  for await (const state of statesOf(rows, space, { id, direction: 'desc', behind, limit })) {
+  for await (const state of statesOf(rows, space, { id, behind, limit })) {
     if (after !== undefined) {
       const isFollowed = state.to === after.from && state.how === 'changed';
       yield { id, place: startOf(after), before: isFollowed ? state : undefined, after };

@@ -110,13 +110,8 @@ export class Tenant {
     return (await this.page({ conditions: [{ kind: 'ids', from: id, to: id }] })).rows[0]?.n ?? -1;
   }
 
-  versionPage(query: Partial<VersionQuery>) {
-    const whole = { direction: 'asc', limit: 100, withTotal: false, ...query } as const;
-    return this.#store.reads.versions(this.places, whole);
-  }
-
   async versions(query: Partial<VersionQuery>) {
-    return (await this.versionPage(query)).versions;
+    return (await this.#store.reads.versions(this.places, { limit: 100, ...query })).versions;
   }
 
   progress() {

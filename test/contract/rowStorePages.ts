@@ -176,7 +176,7 @@ export function describeRowPages(tenant: () => Tenant): void {
     });
   });
 
-  test('states are found by where they end or begin, in both directions, in pages', async () => {
+  test('states are found by where they end or begin, in pages', async () => {
     const acme = tenant();
     const [a, b] = await acme.fill({ code: 'a', size: 1 }, { code: 'b', size: 1 });
     const a2 = acme.row({ code: 'a', size: 2 }, { id: a.id });
@@ -191,25 +191,17 @@ export function describeRowPages(tenant: () => Tenant): void {
     const found = async (query: Parameters<Tenant['versions']>[0]) =>
       (await acme.versions(query)).map(({ key, from, to }) => `${key}${from}-${to}`).join(' ');
     expect(await found({ ended: [0, 5] })).toBe('a2-3 b2-3 a3-4 a4-5');
-    expect(await found({ ended: [3, 5], direction: 'desc' })).toBe('a4-5 a3-4');
     expect(await found({ ended: [2, 4], limit: 2 })).toBe('a2-3 b2-3');
     expect(await found({ begun: [2, 4] })).toBe('a3-4 b3-undefined a4-5');
-    expect(await found({ begun: [1, 3], direction: 'desc' })).toBe('b3-undefined a3-4 b2-3 a2-3');
     expect(await found({ begun: [1, 3], how: 'present' })).toBe('b3-undefined');
-    expect(await found({ id: a.id })).toBe('a2-3 a3-4 a4-5');
-    expect(await found({ id: b.id })).toBe('b2-3 b3-undefined');
-    expect(await found({ id: b.id, direction: 'desc', limit: 1 })).toBe('b3-undefined');
+    expect(await found({ id: a.id })).toBe('a4-5 a3-4 a2-3');
+    expect(await found({ id: b.id })).toBe('b3-undefined b2-3');
+    expect(await found({ id: b.id, limit: 1 })).toBe('b3-undefined');
     expect(await found({ id: a.id, how: 'deleted' })).toBe('a4-5');
     const n = await acme.n(b);
     expect(await found({ ended: [0, 5], behind: [3, n - 1] })).toBe('b2-3 a3-4 a4-5');
     expect(await found({ ended: [0, 5], behind: [3, n] })).toBe('a3-4 a4-5');
     expect(await found({ begun: [0, 5], behind: [3, n - 1] })).toBe('b3-undefined a4-5');
-    expect(await found({ begun: [0, 5], behind: [3, n], direction: 'desc' })).toBe('a3-4 b2-3 a2-3');
-    expect(await found({ id: a.id, behind: [4, 1e9] })).toBe('a4-5');
-    expect(await acme.versionPage({ ended: [0, 5], how: 'changed', limit: 1, withTotal: true })).toMatchObject({
-      total: 3,
-      versions: [{ how: 'changed' }],
-      state: { progress: 5, rows: 1 },
-    });
+    expect(await found({ id: a.id, behind: [4, 1e9] })).toBe('a3-4 a2-3');
   });
 }

@@ -108,7 +108,7 @@ async function shown(reads: RowReads, tenant: string): Promise<readonly unknown[
       const { changed: _, ...known } = state;
       all.push({ space, at, rows: at === undefined ? rows : rows.map(withoutBatch), total, known });
     }
-    const ended = { ended: [0, END], direction: 'asc', limit: 10_000, withTotal: true } as const;
+    const ended = { ended: [0, END], limit: 10_000 } as const;
     all.push((await reads.versions({ tenant, space }, ended)).versions.map(withoutBatch));
   }
   return all;

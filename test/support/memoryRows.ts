@@ -105,8 +105,8 @@ export class MemoryRows implements RowWriter {
 
   async versions({ tenant, space }: SpaceRef, query: VersionQuery): Promise<VersionPage> {
     const found = this.#space(tenant, space);
-    const { id, ended, begun, how, direction, behind, limit } = query;
-    const sign = direction === 'asc' ? 1 : -1;
+    const { id, ended, begun, how, behind, limit } = query;
+    const sign = id === undefined ? 1 : -1;
     const placeOf = ({ from, to }: MemoryState): number => (begun === undefined ? (to ?? Infinity) : from);
     const isWanted = (state: MemoryState): boolean =>
       (id === undefined || state.id === id) &&
@@ -118,7 +118,7 @@ export class MemoryRows implements RowWriter {
     const matching = (found === undefined ? [] : statesIn(found)).filter(isWanted);
     matching.sort((a, b) => sign * (comparePlaces(placeOf(a), placeOf(b)) || a.n - b.n));
     const versions = matching.filter(isBehind).slice(0, limit).map(asStored);
-    return { versions, state: this.#state(tenant, found), ...(query.withTotal && { total: matching.length }) };
+    return { versions, state: this.#state(tenant, found) };
   }
 
   async spaces(tenant: string): Promise<Map<string, { assetType: AssetType; state: SpaceState }> | undefined> {

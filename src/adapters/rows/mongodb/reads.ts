@@ -131,18 +131,15 @@ export class StoredRows {
   }
 
   versions(space: SpaceRef, query: VersionQuery, cancellation?: Cancellation): Promise<VersionPage> {
-    const { begun, direction, behind, limit, withTotal } = query;
-    const [by, order] = [begun === undefined ? 't' : 'f', direction === 'asc' ? 1 : -1] as const;
-    const range = behind === undefined ? [] : [behindOf(by, direction, behind)];
+    const { id, begun, behind, limit } = query;
+    const [by, order] = [begun === undefined ? 't' : 'f', id === undefined ? 1 : -1] as const;
+    const range = behind === undefined ? [] : [behindOf(by, order, behind)];
     return this.connection.run(async (database) => {
       const asked = await this.#asked(database, space, cancellation);
-      const { s, state, states, wanted } = asked;
-      const filter = both({ s }, versionFilters(query, state.progress));
-      const options = { sort: { [by]: order, n: order }, limit } as const;
-      const some = limit === 0 ? [] : await found(asked, both(filter, range), options).toArray();
-      const versions = some.map((each) => storedVersion(each, state.progress));
-      if (!withTotal) return { versions, state };
-      return { versions, state, total: await states.countDocuments(filter, wanted) };
+      const { progress } = asked.state;
+      const filter = both({ s: asked.s }, [...versionFilters(query, progress), ...range]);
+      const states = await found(asked, filter, { sort: { [by]: order, n: order }, limit }).toArray();
+      return { versions: states.map((each) => storedVersion(each, progress)), state: asked.state };
     });
   }
 
@@ -225,7 +222,7 @@ const shownAt = ({ s, state: { progress } }: Asked, at: Position = progress): St
   at >= progress ? visibleAt(s, progress) : { s, f: { $lte: at }, t: { $gt: at } };
 
 function versionFilters({ id, ended, begun, how }: VersionQuery, progress: Position): StateFilter[] {
-  const isPast = { t: { $lte: progress }, h: how === 'deleted' || how === 'changed' ? how : { $in: VERSIONS } };
+  const isPast = { t: { $lte: progress }, h: how === 'deleted' ? how : { $in: VERSIONS } };
   const isPresent = { t: { $gt: progress } };
   return [
     ...(id === undefined ? [] : [{ i: id }]),
@@ -235,8 +232,8 @@ function versionFilters({ id, ended, begun, how }: VersionQuery, progress: Posit
   ];
 }
 
-function behindOf(by: 't' | 'f', direction: 'asc' | 'desc', [position, n]: readonly [Position, number]): StateFilter {
-  const [beyond, at] = [direction === 'asc' ? '$gt' : '$lt', Math.min(position, OPEN)];
+function behindOf(by: 't' | 'f', order: 1 | -1, [position, n]: readonly [Position, number]): StateFilter {
+  const [beyond, at] = [order === 1 ? '$gt' : '$lt', Math.min(position, OPEN)];
   return { $or: [{ [by]: { [beyond]: at } }, { [by]: at, n: { [beyond]: n } }] };
 }
 

@@ -195,39 +195,29 @@ export class Connection {
     return { rows: [...found.values()], formerIds, state: now.state };
   }
 
-  versions(name: string, { id, begun, ended, how, direction, behind, limit, withTotal }: VersionQuery): VersionPage {
+  versions(name: string, { id, begun, ended, how, behind, limit }: VersionQuery): VersionPage {
     const now = this.spaceNow(name);
-    if (now === undefined) return { versions: [], ...(withTotal && { total: 0 }), state: this.noRows() };
+    if (now === undefined) return { versions: [], state: this.noRows() };
     const by = id !== undefined ? 'id' : begun !== undefined ? 'from' : 'to';
     const test = id === undefined ? `${by}_pos > ? AND ${by}_pos <= ?` : 'id = ?';
     const range: readonly Cell[] = id === undefined ? (begun ?? ended ?? []) : [idCell(id)];
-    const isOfHow = how === undefined ? '' : ` AND how = '${how}'`;
-    const where = `WHERE space = ${now.space.number} AND ${test}`;
-    const sides: { readonly of: 'rows' | 'past'; readonly place: string; readonly rest: string }[] = [];
-    if (how !== 'present')
-      sides.push({
-        of: 'past',
-        place: begun === undefined ? 'to_pos' : 'from_pos',
-        rest: `FROM past INDEXED BY past_${by} ${where}${isOfHow}`,
-      });
-    if (ended === undefined && (how ?? 'present') === 'present')
-      sides.push({
-        of: 'rows',
-        place: begun === undefined ? NEVER : 'from_pos',
-        rest: `FROM rows INDEXED BY rows_${by} ${where}`,
-      });
+    const [order, beyond] = id === undefined ? ['ASC', '>'] : ['DESC', '<'];
     const start = behind === undefined ? [] : [behind[0], baseOf(now.space) + behind[1]];
     // Each side is read in this order, so SQLite merges them and reads no more than the page.
-    const selects = sides.map(({ of, place, rest }) => {
-      const isBehind = behind === undefined ? '' : ` AND (${place}, row) ${direction === 'asc' ? '>' : '<'} (?, ?)`;
-      return `SELECT ${STATE[of]}, ${place} AS place ${rest}${isBehind}`;
-    });
-    const sql = `${selects.join(' UNION ALL ')} ORDER BY place ${direction}, row ${direction} LIMIT ?`;
-    const states = this.#states(sql).all(...sides.flatMap(() => [...range, ...start]), limit);
-    const page = { versions: states.map(versionOf), state: now.state };
-    if (!withTotal) return page;
-    const counts = sides.map(({ rest }) => `(SELECT count(*) ${rest})`).join(' + ');
-    return { ...page, total: this.column<number>(`SELECT ${counts}`).get(...sides.flatMap(() => range)) ?? 0 };
+    const select = (of: 'rows' | 'past', place: string): string => {
+      const isOfHow = of === 'past' && how !== undefined ? ` AND how = '${how}'` : '';
+      const isBehind = behind === undefined ? '' : ` AND (${place}, row) ${beyond} (?, ?)`;
+      const where = `WHERE space = ${now.space.number} AND ${test}${isOfHow}${isBehind}`;
+      return `SELECT ${STATE[of]}, ${place} AS place FROM ${of} INDEXED BY ${of}_${by} ${where}`;
+    };
+    const selects = [
+      ...(how === 'present' ? [] : [select('past', begun === undefined ? 'to_pos' : 'from_pos')]),
+      ...(ended !== undefined || how === 'deleted' ? [] : [select('rows', begun === undefined ? NEVER : 'from_pos')]),
+    ];
+    const sql = `${selects.join(' UNION ALL ')} ORDER BY place ${order}, row ${order} LIMIT ?`;
+    const states = this.#states(sql).all(...selects.flatMap(() => [...range, ...start]), limit);
+    const versions = states.map((state) => ({ ...rowOf(state), to: state[8] ?? undefined, how: state[9] }));
+    return { versions, state: now.state };
   }
 }
 
@@ -241,5 +231,3 @@ const rowOf = ([row, key, id, from, created, updated, batch, data]: State): Stor
   batch,
   data,
 });
-
-const versionOf = (state: State): StoredVersion => ({ ...rowOf(state), to: state[8] ?? undefined, how: state[9] });
