@@ -2,21 +2,14 @@
 import type { Position } from './eventStore.js';
 import type { Parked } from './rowStore.js';
 
-/** One tenant whose rows lack something. */
 export type TenantBehind = { readonly tenant: string; readonly seconds: number };
 
 export type ParkedTenant = Parked & { readonly tenant: string };
 
 export interface RowProgress {
-  /**
-   * Whether this process follows the log for all tenants. If not, only positions of a tenant's own events can be waited for
-   * (`commands/catchUp.ts`).
-   */
+  /** Whether this process follows the log for all tenants. If not, only a tenant's own events can be waited for. */
   readonly isTold: boolean;
-  /**
-   * Resolves true as soon as the tenant's rows show the position; false after `timeoutMs`, and at once while the tenant is
-   * parked.
-   */
+  /** True as soon as the tenant's rows show the position; false after `timeoutMs`, and at once while it is parked. */
   waitFor(tenant: string, position: Position, timeoutMs: number): Promise<boolean>;
   /** Why the tenant's rows are not shown now, for callers: they are made again, parked, or too old. Undefined: they are shown. */
   refusal(tenant: string): string | undefined;
@@ -25,7 +18,6 @@ export interface RowProgress {
   /** Tenants that lack an event of more than a second ago, the oldest first; a part of them, if there are many. */
   behind(): readonly TenantBehind[];
   parked(): readonly ParkedTenant[];
-  /** Tenants whose rows are made from the beginning, and not shown. */
   filling(): ReadonlySet<string>;
   /** As far as the log was read for all tenants. */
   readonly position: Position;

@@ -8,13 +8,10 @@ import type { Row, Version } from '../domain/row.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { EventPosition, Position, Revision } from './eventStore.js';
 
-/** A table of a tenant, or a space of the service's own. No query can be built without a tenant. */
+/** A table of a tenant, or a space of the service's own. */
 export type SpaceRef = { readonly tenant: string; readonly space: string };
 
-/**
- * `data`: the JSON text of its fields, so that nothing is parsed that is only passed on. `n`: its number in the space's order
- * of creation, which never changes, and is the same in every copy made from the log.
- */
+/** `data`: the JSON text of its fields. `n`: its number in the order of creation, the same in every copy made from the log. */
 export type StoredRow = Omit<Row, 'fields'> & { readonly data: string; readonly n: number };
 /** A state that a row had, or has: `to` is undefined and `how` is `present` while it has it. */
 export type StoredVersion = StoredRow & {
@@ -23,7 +20,6 @@ export type StoredVersion = StoredRow & {
 };
 
 export type SpaceState = {
-  /** The tenant's. */
   readonly progress: Position;
   /** Position of the last event that changed a row here, or a batch id; 0: none. While it is the same, so is every answer. */
   readonly changed: Position;
@@ -63,7 +59,6 @@ export type Sort = {
 };
 
 export type PageQuery = {
-  /** All must hold. */
   readonly conditions: readonly Condition[];
   /** Its last term is `n` or `id`, so there are no ties. */
   readonly sort: readonly Sort[];
@@ -132,7 +127,7 @@ export type TenantProgress = {
 
 export type Spaces = ReadonlyMap<string, { readonly assetType: AssetType; readonly state: SpaceState }>;
 
-/** What every process asks. A cancelled read rejects with the reason at once. A space that does not exist is empty. */
+/** A cancelled read rejects with the reason at once. A space that does not exist is empty. */
 export interface RowReads {
   rows(space: SpaceRef, query: RowsQuery, cancellation?: Cancellation): Promise<FoundRows>;
   page(space: SpaceRef, query: PageQuery, cancellation?: Cancellation): Promise<Page>;
@@ -143,7 +138,6 @@ export interface RowReads {
   close(): Promise<void>;
 }
 
-/** A write, computed from one event. */
 export type RowWrite =
   | { readonly kind: 'define'; readonly assetType: AssetType }
   /** Creates the row, or replaces it. `was`: the row before, which stays as a version (in spaces that keep their past). */
@@ -169,7 +163,6 @@ export type Slice = {
   readonly logBytes?: number;
 };
 
-/** How far the log was read for all tenants. */
 export type Checkpoint = EventPosition & { readonly log: string };
 
 /** Rows that are written. They are read whether or not the tenant is running. @throws RowsLostError from each method */

@@ -32,8 +32,6 @@ export type FollowerDeps = TenantDeps & {
   readonly slicesOf: SlicesOf;
   /** Takes another log as it is. Default: refuses it. */
   readonly acceptLog?: boolean;
-  /** Tenants that have turns at once: more than 1 where the engine is away from this process. Default 1. */
-  readonly atOnce?: number;
   readonly readAhead?: typeof READ_AHEAD;
 };
 
@@ -66,7 +64,7 @@ export class Follower {
       this.#room.wake();
       this.#roomApart.wake();
     };
-    this.#turns = new Turns(deps.atOnce ?? 1, (tenant) => this.#turn(tenant), onTurnEnd);
+    this.#turns = new Turns((tenant) => this.#turn(tenant), onTurnEnd);
   }
 
   /** Runs until the signal aborts. @throws OtherLogError, and what an engine throws: go on with a new follower */
@@ -344,7 +342,7 @@ export class Follower {
 
   /** As soon as nothing waits. */
   #tellRead(): void {
-    if (!this.#turns.isIdle || this.#told >= this.#place.position) return;
+    if (this.#turns.open.length > 0 || this.#told >= this.#place.position) return;
     this.#told = this.#appliedTo;
     this.#deps.onNews({ kind: 'read', position: this.#told });
   }

@@ -3,73 +3,59 @@ import { nextTurn, WakeUp } from '../supervision/waiting.js';
 import type { FollowedTenant } from './followedTenant.js';
 
 export class Turns {
-  readonly #atOnce: number;
   readonly #turn: (tenant: FollowedTenant) => Promise<void>;
   readonly #onEnd: () => void;
-  /** Those with a turn to take, in the order of their turns, and those that have it. */
+  /** Those with a turn to take, in the order of their turns, and the one that has it. */
   readonly #ready = new Set<FollowedTenant>();
-  readonly #busy = new Set<FollowedTenant>();
-  /** Those that were woken during their turn: it may have looked before there was something to do. */
-  readonly #woken = new Set<FollowedTenant>();
+  #busy: FollowedTenant | undefined;
+  /** It was woken during its turn: it may have looked before there was something to do. */
+  #isWoken = false;
   readonly #work = new WakeUp();
 
   /** @param onEnd called after each turn */
-  constructor(atOnce: number, turn: (tenant: FollowedTenant) => Promise<void>, onEnd: () => void) {
-    this.#atOnce = atOnce;
+  constructor(turn: (tenant: FollowedTenant) => Promise<void>, onEnd: () => void) {
     this.#turn = turn;
     this.#onEnd = onEnd;
   }
 
   /** All with something to do. */
   get open(): readonly FollowedTenant[] {
-    return [...this.#ready, ...this.#busy];
-  }
-
-  get isIdle(): boolean {
-    return this.#ready.size + this.#busy.size === 0;
+    return [...this.#ready, ...(this.#busy === undefined ? [] : [this.#busy])];
   }
 
   /** The tenant may have something to do. */
   wake(tenant: FollowedTenant): void {
-    if (this.#busy.has(tenant)) this.#woken.add(tenant);
+    if (this.#busy === tenant) this.#isWoken = true;
     else this.#ready.add(tenant);
     this.#work.wake();
   }
 
   leave(tenant: FollowedTenant): void {
     this.#ready.delete(tenant);
-    this.#woken.delete(tenant);
+    if (this.#busy === tenant) this.#isWoken = false;
   }
 
-  /** @throws what a turn throws, after all turns have ended */
+  /** @throws what a turn throws */
   async run(signal: AbortSignal): Promise<void> {
-    const failures: unknown[] = [];
-    while (!signal.aborted && failures.length === 0) {
+    while (!signal.aborted) {
       const [tenant] = this.#ready;
-      if (tenant === undefined || this.#busy.size >= this.#atOnce) {
+      if (tenant === undefined) {
         await this.#work.wait(undefined, signal);
         continue;
       }
       this.#ready.delete(tenant);
-      this.#busy.add(tenant);
-      this.#take(tenant).catch((error: unknown) => void failures.push(error));
-    }
-    while (this.#busy.size > 0) await this.#work.wait(undefined);
-    if (failures.length > 0) throw failures[0];
-  }
-
-  async #take(tenant: FollowedTenant): Promise<void> {
-    try {
-      await this.#turn(tenant);
-      // Readers and messages come between two turns.
-      if (this.#ready.size > 0 || tenant.hasTurn) await nextTurn();
-    } finally {
-      this.#busy.delete(tenant);
-      const isWoken = this.#woken.delete(tenant);
-      if (isWoken || tenant.hasTurn) this.#ready.add(tenant);
-      this.#work.wake();
-      tenant.turnEnded.wake();
-      this.#onEnd();
+      this.#busy = tenant;
+      try {
+        await this.#turn(tenant);
+        // Readers and messages come between two turns.
+        if (this.#ready.size > 0 || tenant.hasTurn) await nextTurn();
+      } finally {
+        this.#busy = undefined;
+        if (this.#isWoken || tenant.hasTurn) this.#ready.add(tenant);
+        this.#isWoken = false;
+        tenant.turnEnded.wake();
+        this.#onEnd();
+      }
     }
   }
 }

@@ -6,7 +6,6 @@ test('a tenant that is woken during its turn has another one: the first may have
   const stopping = new AbortController();
   let turnsTaken = 0;
   const turns = new Turns(
-    1,
     async () => {
       turnsTaken += 1;
       if (turnsTaken === 1) turns.wake(tenant);

@@ -264,8 +264,6 @@ export class KnownLog {
   /** Lost connections so far, and how many of them a look-up has covered. */
   #lost = 0;
   #lookedUp = 0;
-  /** The lowest position that the log was found to lack: the same copy lacks those behind it. */
-  #lacks = Number.POSITIVE_INFINITY;
 
   /** @param signal ends the looks */
   constructor(reader: LogReader, signal: AbortSignal, replacedAfterMs = REPLACED_AFTER_MS) {
@@ -277,8 +275,6 @@ export class KnownLog {
   note({ position, eventId }: EventPosition): void {
     if (eventId === undefined || position <= this.#known.position) return;
     this.#known = { position, eventId };
-    // The log goes on there now.
-    if (position >= this.#lacks) this.#lacks = Number.POSITIVE_INFINITY;
   }
 
   connectionLost(): void {
@@ -310,12 +306,7 @@ export class KnownLog {
   async holds(place: EventPosition): Promise<boolean> {
     const since = performance.now();
     while (!(await this.#reader.has(place))) {
-      if (place.position >= this.#lacks) return false;
-      if (performance.now() - since >= this.#replacedAfterMs) {
-        // A place before what is known to be there says nothing of those behind it.
-        if (place.position >= this.#known.position) this.#lacks = place.position;
-        return false;
-      }
+      if (performance.now() - since >= this.#replacedAfterMs) return false;
       await sleep(LOOK_AGAIN_MS, this.#signal);
       if (this.#signal.aborted) throw new EventStoreUnavailableError('The event store is closed.');
     }

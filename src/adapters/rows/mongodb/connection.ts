@@ -89,7 +89,7 @@ function unlessLost<Result>(client: MongoClient, work: Promise<Result>): Promise
 
 /** All collections. `states` is the one that grows, and may be sharded by `s` and `i`. */
 function databaseIn(client: MongoClient, url: string) {
-  const db = client.db(databaseOf(url));
+  const db = client.db(/^\w+(\+srv)?:\/\/[^/]+\/[^?]/.test(url) ? undefined : DEFAULT_DATABASE);
   return {
     states: db.collection<StateDocument>('rows'),
     tenants: db.collection<TenantDocument>('row_tenants'),
@@ -103,12 +103,6 @@ function databaseIn(client: MongoClient, url: string) {
   };
 }
 export type Database = ReturnType<typeof databaseIn>;
-
-/** The URLs of the driver may have several hosts, which `URL` does not parse. */
-const databaseOf = (url: string): string => {
-  const path = /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(url)?.[1];
-  return path === undefined ? DEFAULT_DATABASE : decodeURIComponent(path);
-};
 
 /** Unauthorized, AuthenticationFailed, and what Atlas says of both: an operator has to act. */
 const LASTING_CODES: readonly unknown[] = [13, 18, 8_000];

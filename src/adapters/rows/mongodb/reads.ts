@@ -1,5 +1,4 @@
 /** What is asked of rows on MongoDB. An answer is of the tenant's progress, which is read first. */
-import { LRUCache } from 'lru-cache';
 import type { FindCursor } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Position } from '../../../ports/eventStore.js';
@@ -43,7 +42,6 @@ import { shareOf } from './shares.js';
 const VERSIONS: How[] = ['changed', 'deleted'];
 /** Documents in one answer of the server. A page is to come in one. */
 const MOST_AT_ONCE = 1_001;
-const MOST_TOTALS = 1_000;
 
 /** A space as it is asked. One that does not exist has no states. */
 type Asked = {
@@ -59,8 +57,6 @@ type Asked = {
 export class StoredRows {
   protected readonly definitions = new Definitions();
   readonly #indexes = new Indexes();
-  /** By space, the position of its last change, and conditions. */
-  readonly #totals = new LRUCache<string, number>({ max: MOST_TOTALS });
 
   constructor(protected readonly connection: MongoConnection) {}
 
@@ -115,19 +111,12 @@ export class StoredRows {
         }
       this.#indexes.took(performance.now() - startedAt, database, definition, query);
       if (!withTotal) return { rows, state };
+      const isAll = conditions.length === 0 && at === undefined;
+      const total = async () => (isAll ? state.rows : asked.states.countDocuments(filter, asked.wanted));
       const isLast = behind === undefined && rows.length < limit && (rows.length > 0 || offset === 0);
       const isWhole = isLast && characters <= maxCharacters;
-      return { rows, state, total: isWhole ? offset + rows.length : await this.#total(asked, filter, query) };
+      return { rows, state, total: isWhole ? offset + rows.length : await total() };
     });
-  }
-
-  async #total({ s, state, states, wanted }: Asked, filter: StateFilter, query: PageQuery): Promise<number> {
-    const { conditions, at } = query;
-    if (conditions.length === 0 && at === undefined) return state.rows;
-    const key = JSON.stringify([s, state.changed, at, conditions]);
-    const total = this.#totals.get(key) ?? (await states.countDocuments(filter, wanted));
-    this.#totals.set(key, total);
-    return total;
   }
 
   versions(space: SpaceRef, query: VersionQuery, cancellation?: Cancellation): Promise<VersionPage> {
