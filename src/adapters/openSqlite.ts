@@ -6,7 +6,6 @@ import { errorCode } from '../supervision/errorCode.js';
 export type Database = Driver.Database;
 export type Statement<Parameters extends unknown[] = unknown[], Row = unknown> = Driver.Statement<Parameters, Row>;
 
-/** Opens a connection. Creates the file if it is missing. */
 export const openSqlite = (file: string, options?: Driver.Options): Database => new Driver(file, options);
 
 /**
@@ -24,12 +23,10 @@ const MAX_BYTES_CHECKED_AT_START = 33_554_432;
 /** SQLite found invalid pages, or a file of another kind. */
 export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
 
-/** Removes the file, so that the next use creates another one. */
 export function removeDatabase(file: string): void {
   for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true });
 }
 
-/** Looks at all pages. @throws SQLite's error at the first damage */
 export function checkPages(db: Database): void {
   const [said = 'ok'] = db.prepare<[], string>('PRAGMA quick_check(1)').pluck().all();
   const inOneLine = said.replace(/^\*{3} in database \w+ \*{3}\s+/, '').replaceAll('\n', '; ');
@@ -59,11 +56,9 @@ export function damageOf(file: string): string | undefined {
 
 /** A small file that is made from the log: the contents of another version are ignored. */
 type DerivedFile = {
-  /** Kept in the file's `user_version`. */
   readonly version: number;
   /** Drops the tables of earlier versions, and creates those of this one. */
   readonly schema: string;
-  /** How long opening waits for another process, and later use unless it is set otherwise. */
   readonly timeoutMs: number;
 };
 

@@ -5,11 +5,9 @@ import { RecordWriter } from './referenceTables/tableWriter.js';
 
 export type Application<Ports extends Commands = Commands> = Ports & {
   readonly records: RecordWriter;
-  /** See `LogAccess`. */
   readonly streamChanges: FairQueue;
 };
 
-/** Made once for each log that is opened. */
 export const openApplication = <Ports extends Commands>(ports: Ports): Application<Ports> => {
   // Requests of a tenant are limited already, so the queue needs no limit.
   const streamChanges = new FairQueue({

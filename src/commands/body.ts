@@ -8,7 +8,6 @@ import { MAX_STRING_LENGTH } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
 import { ValidationError } from './context.js';
 
-/** A name or another short text. */
 export const shortText = z
   .string('must be a string.')
   .min(1, 'must not be empty.')

@@ -16,7 +16,6 @@ export type Caller = Pick<
   EventMetadata,
   'tenant' | 'actor' | 'correlationId' | 'causationId' | 'traceparent' | 'request'
 > & {
-  /** Of a request with an Idempotency-Key. */
   readonly key?: EventKey;
   /** Unset for background work: nobody waits for it. */
   readonly deadline?: RequestDeadline;
@@ -40,7 +39,6 @@ export interface TenantDirectory {
 
 /** Keeps webhook secrets unreadable in the log: AES-256-GCM under the installation's keys. The first key seals. */
 export interface SecretBox {
-  /** Under the first key. */
   seal(plain: string): string;
   /** @throws UnopenableSecretError when none of the keys sealed it */
   open(sealed: string): string;
@@ -62,7 +60,6 @@ export type Commands = {
   readonly secretBox: SecretBox;
   /** Now, as ISO 8601 UTC with microseconds. */
   readonly now: () => string;
-  /** A fresh UUID version 7. */
   readonly newId: () => string;
 };
 
@@ -96,7 +93,6 @@ export class ValidationError extends Error {
   }
 }
 
-/** Becomes 404. */
 export class NotFoundError extends Error {
   override readonly name = 'NotFoundError';
 }

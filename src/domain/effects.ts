@@ -58,11 +58,9 @@ export type RowEffect =
   /** Values of a row's past that are no longer shown, and what is in their place. */
   | (OfRow<'redact'> & { readonly fields: { readonly [field: string]: FieldValue } });
 
-/** What happens to one row. */
 export type RecordEffect = Extract<RowEffect, { readonly kind: 'create' | 'patch' | 'delete' }>;
 
 export type Effects = {
-  /** In the order in which they happened. */
   readonly rows: readonly RowEffect[];
   /** Undefined where nobody asked for the event, or another event tells of it. */
   readonly activity?: Activity | undefined;
@@ -158,7 +156,6 @@ const replaced = (space: string, { id, set }: ReplacedRecord, moved: { batch?: s
 
 const deleted = (space: string, id: string): RecordEffect => ({ kind: 'delete', space, id: id.toLowerCase() });
 
-/** How many rows are created and so on. */
 export function countsOf(rows: readonly RowEffect[]): Counts {
   const counts = { created: 0, updated: 0, seen: 0, deleted: 0 };
   for (const effect of rows) {
@@ -171,7 +168,6 @@ export function countsOf(rows: readonly RowEffect[]): Counts {
   return counts;
 }
 
-/** What an event of a table's stream did to its rows. */
 export function tableEffects({ type, data }: ReferenceTableEvent, space: string): readonly RowEffect[] {
   switch (type) {
     case 'RecordCreated':
@@ -204,7 +200,6 @@ const movedTo = (batch: string | null | undefined) => (batch === undefined ? {} 
 const touched = (space: string, seen: string, batch: string | null | undefined): readonly RowEffect[] =>
   seen === '' || batch === undefined ? [] : [{ kind: 'touch', space, ids: unpackIds(seen), batch }];
 
-/** What an event of an order did to the order and its parts. */
 export function orderEffects(event: OrderEvent, id: string, orderModel: string): readonly RecordEffect[] {
   if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
     const { table, fields, status } = event.data;

@@ -5,7 +5,6 @@ import { parseStream } from './streams.js';
 /** A request with an Idempotency-Key, as its events name it. */
 export type EventKey = {
   readonly id: string;
-  /** Hash of the request's body. */
   readonly body: string;
   /** What its answer counts, and where an undo goes on; unset where the event says it. */
   readonly counts?: { readonly [name: string]: number | string | undefined } | undefined;
@@ -24,7 +23,6 @@ type KeyedEvent = {
 export const keyIdOf = (hash: string): string =>
   hash.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 
-/** The use of the event's key. */
 export function useOf(event: KeyedEvent): { readonly id: string; readonly fields: Fields } | undefined {
   const { stream, revision, position, metadata } = event;
   const data = event.data as { readonly id?: string };

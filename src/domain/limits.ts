@@ -18,7 +18,6 @@ export const MAX_DIGITS = 1_000;
 /** Of all filters together: each is searched in every record. */
 export const MAX_FILTER_VALUES = 200;
 export const MAX_SORT_TERMS = 10;
-/** Spec §8. */
 export const MAX_BATCH_ITEMS = 1_000;
 export const MAX_ERRORS = 100;
 export const MAX_SHOWN_NAME = 64;

@@ -5,11 +5,9 @@
 import type { AssetField, AssetType } from './assetTypes/assetType.js';
 import { type Fields, type FieldValue, ownValue } from './assetTypes/fieldTypes.js';
 
-/** An event's place in the order of all events. */
 type Position = number;
 
 export type Row = {
-  /** UUID in lower case. */
   readonly id: string;
   /** Value of the unique field; null in spaces without one. */
   readonly key: string | null;
@@ -41,7 +39,6 @@ export function matchText(value: FieldValue): string | null {
 /** A field that rows can be found or sorted by. Engines may keep its sort value, its match text, or both. */
 export const isSought = ({ filterable, sortable }: AssetField): boolean => filterable || sortable;
 
-/** The key of a row with these fields. */
 export const keyOf = ({ uniqueField }: Pick<AssetType, 'uniqueField'>, fields: Fields): string | null => {
   const value = uniqueField === undefined ? null : (ownValue(fields, uniqueField) ?? null);
   return value === null || typeof value === 'string' ? value : JSON.stringify(value);

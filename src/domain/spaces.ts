@@ -33,7 +33,6 @@ export const ACTIVITY = space('activity', 'Activity', 'What people, clients and 
   plainString('actor_name'),
   string('correlation_id'),
   plainString('causation_id'),
-  // JSON texts.
   longText('request'),
   longText('counts'),
   longText('fields'),
@@ -69,15 +68,12 @@ export const DELIVERIES = space('deliveries', 'Deliveries', 'Deliveries to webho
 export const SYNCS = space('syncs', 'Sync sessions', 'Sync sessions of tables.', [
   string('table'),
   plainString('started_at'),
-  /** Set once it is committed. */
   integer('deleted'),
-  /** Revision of its clean-up, as text. */
   plainString('operation_id'),
 ]);
 
 /** A row for each Idempotency-Key; kept for a day or two. */
 export const KEYS = space('keys', 'Keys', 'Requests with an Idempotency-Key.', [
-  /** Hash of the request's body. */
   plainString('body'),
   /** Id of the record that was created, or of the order. */
   plainString('subject'),

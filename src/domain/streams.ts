@@ -2,7 +2,6 @@
 
 /** Its first event is the id of the log. */
 export const LOG_STREAM = 'log-identity';
-/** The keys that sign access tokens. */
 export const SIGNING_KEYS_STREAM = 'log-keys';
 /** What the log no longer shows. */
 export const ERASURES_STREAM = 'log-erasures';
@@ -20,7 +19,6 @@ export const accessStream = (tenant: string): string => `access-${tenant}`;
 /** One stream for each session that was ended, so that it ends once. */
 export const sessionStream = (tenant: string, sessionId: string): string => `session-${tenant}.${sessionId}`;
 export const tableStream = (tenant: string, table: string): string => `table-${tenant}.${table}`;
-/** The sync sessions of a table. */
 export const syncStream = (tenant: string, table: string): string => `sync-${tenant}.${table}`;
 export const orderStream = (tenant: string, orderId: string): string => `order-${tenant}.${orderId}`;
 export const deliveryStream = (tenant: string, deliveryId: string): string => `delivery-${tenant}.${deliveryId}`;

@@ -8,7 +8,6 @@ export type Position = number;
 /** With the id of the event there, by which the log is known again; none at 0 and at events of the engine. */
 export type EventPosition = { readonly position: Position; readonly eventId?: string | undefined };
 
-/** An event's place in its stream, from 0. */
 export type Revision = number;
 
 export type ExpectedRevision = Revision | 'no-stream' | 'any';
@@ -39,7 +38,6 @@ export type EventMetadata = {
 };
 
 export type EventToAppend = {
-  /** UUID. Appending the same id twice to a stream stores it once. */
   readonly id: string;
   readonly type: string;
   /** Plain JSON, of at most `MAX_EVENT_BYTES`. */
@@ -64,9 +62,7 @@ export type EventSlice = EventPosition & {
 export type SubscribeOptions = {
   /** Exclusive. */
   readonly after: Position;
-  /** Only streams with one of these prefixes. */
   readonly streamPrefixes?: readonly string[];
-  /** Only streams that it accepts. */
   readonly accepts?: (stream: string) => boolean;
   /** At most about this many events a slice. Default `DEFAULT_SLICE_COUNT`. */
   readonly maxCount?: number;
@@ -75,7 +71,6 @@ export type SubscribeOptions = {
 
 export const DEFAULT_SLICE_COUNT = 500;
 
-/** Both revisions are inclusive. */
 export type SliceRange = {
   readonly from: Revision;
   /** Not behind the end of the stream if read backwards. Default: its end. */
@@ -110,13 +105,11 @@ export interface EventLog {
   readBackwards(maxCount: number, before?: Position): Promise<ReadSlice>;
   /** Stored events, then new ones, slice by slice as the reader asks for them. An empty slice lets a checkpoint move. */
   subscribe(options: SubscribeOptions): AsyncIterable<EventSlice>;
-  /** Position of the last event in the log; 0 when it is empty. */
   head(): Promise<Position>;
   /** Whether the log still has this event there. Otherwise it was replaced by an older copy, or is another log. */
   holds(place: EventPosition): Promise<boolean>;
   /** @throws EventStoreUnavailableError also when the log is known to accept no appends */
   ping(): Promise<void>;
-  /** All stored event types and schema versions, for the check at the start. */
   storedEventTypes(): Promise<readonly EventType[]>;
   close(): Promise<void>;
 }
@@ -125,7 +118,6 @@ export interface EventLog {
 export interface EventStore extends EventLog {
   /** From revision 0 to the last unless given, both inclusive; none of an unknown stream. */
   readStream(stream: string, fromRevision?: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]>;
-  /** Undefined for an unknown stream. */
   lastAppend(stream: string): Promise<AppendResult | undefined>;
   /** Id of this log, shared with its copies and backups. Created if the log has none. */
   identity(): Promise<string>;
@@ -165,7 +157,6 @@ export class EventStoreUnavailableError extends Error {
 /** The embedded log's file is damaged. It is the only copy of its events, so it is left as it is for a person to repair. */
 export class EventLogDamagedError extends EventStoreUnavailableError {
   override readonly name = 'EventLogDamagedError';
-  /** @param damage the engine's message */
   constructor(file: string, damage: string, options: ErrorOptions = {}) {
     super(
       `The event log ${file} is damaged (${damage}): stop the service, keep a copy of the data directory, and put a backup in its place with "dynamic-assets restore"; "dynamic-assets doctor" says what is damaged.`,

@@ -21,7 +21,6 @@ export async function findLog(
 /** The log is not the one used before. The message says what to do. */
 export class OtherLogError extends Error {
   override readonly name = 'OtherLogError';
-  /** @param found the finding, as a sentence */
   constructor(found: string) {
     super(
       `${found} Name the right log, or another DATA_DIR (and other engines with it); copy a log to where you want it ` +

@@ -66,7 +66,6 @@ export type PageQuery = {
   readonly limit: number;
   /** Only rows behind this number, in the direction of the sort, which is by `n` alone. */
   readonly behind?: number | undefined;
-  /** The rows as they were then. */
   readonly at?: Position | undefined;
   readonly withTotal: boolean;
   /** The page ends before the row with which `data` is longer than this; its first row is always there. In characters. */
@@ -182,11 +181,8 @@ export const copyOf = (tenant: string): string => `${tenant}~copy`;
 export interface RowWriter extends RowStore {
   /** All tenants with rows, without copies. Those that run are no further than this position. */
   tenants(): Promise<ReadonlyMap<string, Omit<TenantProgress, 'rows'>>>;
-  /** undefined: running. */
   mark(tenant: string, state: 'filling' | Parked | undefined): Promise<void>;
-  /** The copy takes the place of the tenant's rows in one step. */
   swap(tenant: string): Promise<void>;
-  /** With its copy. */
   remove(tenant: string): Promise<void>;
   checkpoint(): Promise<Checkpoint | undefined>;
   /** @returns the tenants whose rows were found damaged since, by readers too. Empty ones are in their place. */

@@ -15,7 +15,6 @@ import type { CopyOptions } from './followedTenant.js';
 import type { Follower } from './follower.js';
 
 const COMPARED_AT_ONCE = 500;
-/** Read at a time. */
 const NEXT_ROWS = {
   conditions: [],
   sort: [{ field: 'n', direction: 'asc' }],

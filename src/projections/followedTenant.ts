@@ -23,7 +23,6 @@ export type SlicesOf = (
 ) => AsyncIterable<Slice>;
 
 export type CopyOptions = {
-  /** Discards the copy. */
   readonly signal: AbortSignal;
   /** Positions of the log that are applied, and how many it will be. */
   readonly onProgress?: (done: Position, of: Position) => void;
@@ -41,7 +40,6 @@ type Beginning = {
 
 export class FollowedTenant {
   readonly name: string;
-  /** The rows are made up to here. */
   position: Position;
   /** Events up to here are in the rows or wait: they are not offered again. */
   readTo: Position;
@@ -53,7 +51,6 @@ export class FollowedTenant {
   parked: Parked | undefined;
   /** A mark is removed as soon as the rows are made up to here. */
   shownFrom: Position = Number.POSITIVE_INFINITY;
-  /** It has its turn. */
   isBusy = false;
   /** It has no turns, so that its rows stay as they are. */
   isHeld = false;
@@ -62,7 +59,6 @@ export class FollowedTenant {
   readonly turnEnded = new WakeUp();
   #events: RecordedEvent[] = [];
   #items = 0;
-  /** The time of the oldest event that is not applied. */
   #since: string | undefined;
   /** The rows themselves have said where they are. */
   #isFound = false;
@@ -79,7 +75,6 @@ export class FollowedTenant {
     this.isApart = isApart;
   }
 
-  /** Of the first event that waits. */
   get next(): RecordedEvent | undefined {
     return this.#events[0];
   }
@@ -99,7 +94,6 @@ export class FollowedTenant {
     return this.#unfinished !== undefined || (!this.isHeld && this.next !== undefined);
   }
 
-  /** Nothing of it is half done. */
   get isWhole(): boolean {
     return !this.isBusy && this.#unfinished === undefined;
   }
@@ -213,7 +207,6 @@ export class FollowedTenant {
     this.forgetWaiting();
   }
 
-  /** No other event of the tenant counts. */
   #deleteNext(): void {
     this.parked = undefined;
     this.forgetWaiting();

@@ -6,7 +6,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Position } from '../ports/eventStore.js';
 import type { ParkedTenant, RowProgress, TenantBehind } from '../ports/progress.js';
 import type { Parked, RowReads } from '../ports/rowStore.js';
-import type { Cancellation } from '../supervision/cancellation.js';
 import { notApplied } from './tenantTexts.js';
 
 /** What the follower tells. */
@@ -32,12 +31,8 @@ export type FollowerNews =
   /** Tenants that are behind for a second and more, with the time of their oldest event that is not applied (ISO 8601). */
   | { readonly kind: 'behind'; readonly since: ReadonlyMap<string, string> };
 
-/**
- * How long, in milliseconds, until the rows are asked how far they are: soon for who has begun to wait, and at most each time
- * twice as long, up to the next; and while nobody waits.
- */
-const ASK_AFTER_MS = 5;
-const ASK_LATEST_MS = 40;
+/** How often the rows are asked how far they are, in milliseconds: while somebody waits, and while somebody has in vain. */
+const ASK_EVERY_MS = 10;
 const LOOK_EVERY_MS = 500;
 
 type Waiter = { readonly position: Position; readonly end: (isReached: boolean) => void };
@@ -65,7 +60,6 @@ export class Progress implements RowProgress {
   /** What the rows of a tenant lacked when somebody had waited in vain, and since when: also while nobody follows the log. */
   readonly #lacked = new Map<string, { readonly position: Position; readonly since: string }>();
   #isAsking = false;
-  #askAfterMs = ASK_AFTER_MS;
 
   constructor(
     rows: Pick<RowReads, 'progress'>,
@@ -163,9 +157,9 @@ export class Progress implements RowProgress {
   /**
    * Resolves true as soon as the tenant's rows show the position, and false after the time; at once while the tenant is parked
    * or filled.
-   * @throws the reason of the cancellation; what the rows' engine throws
+   * @throws what the rows' engine throws
    */
-  async waitFor(tenant: string, position: Position, timeoutMs: number, cancellation?: Cancellation): Promise<boolean> {
+  async waitFor(tenant: string, position: Position, timeoutMs: number): Promise<boolean> {
     if ((this.#positions.get(tenant) ?? 0) >= position) return true;
     if (!this.#isRead(tenant)) return false;
     if (this.isTold && this.#read >= position) return true;
@@ -178,22 +172,18 @@ export class Progress implements RowProgress {
         this.#lack(tenant, position, timeoutMs);
         resolve(false);
       }, timeoutMs);
-      const stopListening = cancellation?.onCancel(() => reject(cancellation.reason));
       waiters.add(waiter);
       forget = () => {
         clearTimeout(timer);
-        stopListening?.();
         waiters.delete(waiter);
         if (waiters.size === 0 && this.#waiting.get(tenant) === waiters) this.#waiting.delete(tenant);
       };
-      cancellation?.throwIfCancelled();
       // Nothing was told of the tenant since this process began, or nothing ever is.
       if (!this.#positions.has(tenant) || !this.isTold)
         this.#ask(tenant).catch((error: unknown) => {
           this.#lack(tenant, position, 0);
           reject(error);
         });
-      this.#askAfterMs = ASK_AFTER_MS;
       if (!this.isTold) this.#keepAsking();
     });
     return reached.finally(forget);
@@ -215,11 +205,9 @@ export class Progress implements RowProgress {
   async #keepAsking(): Promise<void> {
     if (this.#isAsking) return;
     this.#isAsking = true;
-    this.#askAfterMs = ASK_AFTER_MS;
     while (this.#waiting.size + this.#lacked.size > 0) {
       const ref = this.#waiting.size > 0;
-      await delay(ref ? this.#askAfterMs : LOOK_EVERY_MS, undefined, { ref });
-      this.#askAfterMs = Math.min(2 * this.#askAfterMs, ASK_LATEST_MS);
+      await delay(ref ? ASK_EVERY_MS : LOOK_EVERY_MS, undefined, { ref });
       const tenants = new Set([...this.#waiting.keys(), ...this.#lacked.keys()]);
       // Who begins to wait while the engine is away is told why.
       await Promise.allSettled([...tenants].map((tenant) => this.#ask(tenant)));

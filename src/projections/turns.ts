@@ -18,12 +18,10 @@ export class Turns {
     this.#onEnd = onEnd;
   }
 
-  /** All with something to do. */
   get open(): readonly FollowedTenant[] {
     return [...this.#ready, ...(this.#busy === undefined ? [] : [this.#busy])];
   }
 
-  /** The tenant may have something to do. */
   wake(tenant: FollowedTenant): void {
     if (this.#busy === tenant) this.#isWoken = true;
     else this.#ready.add(tenant);
@@ -35,7 +33,6 @@ export class Turns {
     if (this.#busy === tenant) this.#isWoken = false;
   }
 
-  /** @throws what a turn throws */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const [tenant] = this.#ready;

@@ -19,10 +19,8 @@ import {
 } from '../../ports/eventStore.js';
 import { nextTurn } from '../../supervision/waiting.js';
 
-/** Milliseconds between two looks for new erasures, in each process and thread. */
 export const ERASURES_LOOKED_AT_EVERY_MS = 500;
 
-/** Events that are read at once when a stream is read as a whole. */
 const READ_COUNT = 1_000;
 
 /** The data of each event as JSON text. @throws AppendTooLargeError if an event has over MAX_EVENT_BYTES of it */
@@ -43,13 +41,11 @@ export function isAt(expected: ExpectedRevision, last: Revision): boolean {
   return expected === 'any' || last === (expected === 'no-stream' ? -1 : expected);
 }
 
-/** Whether a subscription delivers the events of a stream. */
 export const isWanted =
   ({ streamPrefixes, accepts = () => true }: SubscribeOptions) =>
   (stream: string): boolean =>
     (streamPrefixes?.some((prefix) => stream.startsWith(prefix)) ?? true) && accepts(stream);
 
-/** The engine's log with what is the same for each. */
 export function eventStoreOf(log: EventLog): EventStore {
   const store: EventStore = {
     ...log,
@@ -84,7 +80,6 @@ export async function lastAppend(log: Pick<EventLog, 'readSlice'>, stream: strin
 
 // The id of a log is the id of an event in it, so every copy of the log has the same id.
 
-/** Undefined if the log has no id yet. */
 export async function storedIdentity(log: Pick<EventStore, 'readStream'>): Promise<string | undefined> {
   return (await log.readStream(LOG_STREAM, 0, 0))[0]?.id;
 }
@@ -108,7 +103,6 @@ function logCreated(): EventToAppend {
   return { id, type: 'LogCreated', data: {}, metadata };
 }
 
-/** The log, each event of which is changed as it is read. */
 export function mapped(log: EventLog, change: (event: RecordedEvent) => RecordedEvent): EventStore {
   const changed = <Slice extends ReadSlice>(slice: Slice): Slice => ({ ...slice, events: slice.events.map(change) });
   return eventStoreOf({

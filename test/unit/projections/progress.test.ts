@@ -1,6 +1,5 @@
 /** How far tenants' rows are: told by the follower of this process, or asked for. */
 import { Progress } from '#app/projections/progress.js';
-import { Cancellation } from '#app/supervision/cancellation.js';
 import { MemoryRows } from '../../support/memoryRows.js';
 
 const LONG = 60_000;
@@ -55,13 +54,6 @@ describe('where the follower tells', () => {
     progress.tell({ kind: 'filling', tenant: 'acme' });
     expect([...progress.filling()]).toEqual(['acme']);
     expect(await progress.waitFor('acme', 9, LONG)).toBe(false);
-  });
-
-  test('a cancelled wait ends', async () => {
-    const cancellation = new Cancellation();
-    const waiting = progress.waitFor('acme', 9, LONG, cancellation);
-    cancellation.cancel(new Error('The caller is gone.'));
-    await expect(waiting).rejects.toThrow('The caller is gone.');
   });
 
   test('who asks for what was written while the engine is away is told that the rows lack it, until they have it', async () => {

@@ -14,7 +14,6 @@ export class ConnectionStringError extends Error {
 /** A channel that is closed in the same moment as a call begins would throw where nothing catches it. */
 const CHANNEL_KEPT_MS = 10_000;
 
-/** The library's client. */
 export class StoreClient extends EventStoreDBClient {
   /** Mends two faults (decision 0006). Call it before the first call. */
   mended(): this {
@@ -89,7 +88,6 @@ export function connect(url: string): () => StoreClient {
   }
 }
 
-/** @throws ConnectionStringError if the file cannot be read */
 function certificate(path: string): Buffer {
   try {
     return readFileSync(path);

@@ -12,9 +12,7 @@ const STORED_TYPES_STREAM = 'eventtypes';
 
 /** Marks the events of one append of several, in their metadata. */
 const part = z.object({
-  /** The append's id: the id of its first event. */
   append: z.string(),
-  /** Index in the append, from 0. */
   index: z.int(),
   count: z.int(),
   /** Whether the append took several calls, as in earlier releases (decision 0006): others' events may stand between. */
@@ -45,7 +43,6 @@ const ownMetadata = z.object({
 /** An event as stored; `part` is unset for an append of one event. */
 export type StoredEvent = { readonly event: RecordedEvent; readonly part: z.output<typeof part> | undefined };
 
-/** How many events of its append follow. */
 export const following = ({ part: its }: StoredEvent): number => (its === undefined ? 0 : its.count - 1 - its.index);
 
 /** Whether others of its append follow at once, in the log as well. */
@@ -78,7 +75,6 @@ export function decode(event: ClientEvent): StoredEvent | undefined {
   };
 }
 
-/** The server's value for an unknown position. */
 const NO_POSITION = 2n ** 64n - 1n;
 
 /** The event's position: bytes from the start of the server's log. */

@@ -20,9 +20,7 @@ import { type ClientEvent, decode, isInsideCall, toLogPosition } from './encodin
 import { type Commit, commitOf, type KnownLog, type LogReader, PAGE_CHARACTERS } from './logReader.js';
 import { isPositionRefused, isTransient, OF_LEADER, type Server, toPortError } from './server.js';
 
-/** How long a subscription waits for a server that is away, in milliseconds. */
 const PATIENCE_MS = 30_000;
-/** Between attempts to read on while the server is away. */
 const RETRY_BACKOFF = { firstMs: 100, longestMs: 2_000 };
 /** How often a quiet subscription looks whether the log has grown by events that it does not get, in milliseconds. */
 const LOOK_MS = 5_000;
@@ -42,7 +40,6 @@ export function feed(
     for (const wakeUp of waiting) wakeUp.wake();
   };
 
-  /** Begins the shared subscription, unless there is one. */
   const goLive = singleFlight(async (): Promise<void> => {
     if (live !== undefined) return;
     const { position } = await reader.head();
@@ -128,7 +125,6 @@ export function feed(
   };
 }
 
-/** The latest commits that the shared subscription has brought. */
 class Live {
   readonly end: () => void;
   /** Everything after this position is kept, up to what came last. */
@@ -151,7 +147,6 @@ class Live {
     return this.#kept.slice(first).map(({ commit }) => commit);
   }
 
-  /** @returns whether a commit is complete */
   add(event: ClientEvent): boolean {
     const stored = decode(event);
     // An append of an earlier release: pages show where it is complete.
@@ -173,7 +168,6 @@ class Live {
   }
 }
 
-/** The matching events of these commits: one slice at least, which may be empty. */
 function* slicesOf(
   commits: readonly Commit[],
   after: EventPosition,

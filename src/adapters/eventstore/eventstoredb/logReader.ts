@@ -34,14 +34,11 @@ import {
   toPortError,
 } from './server.js';
 
-/** Events that a page of the log has at most. */
 const PAGE_EVENTS = 1_000;
-/** The characters of data that fill a page. */
 export const PAGE_CHARACTERS = 4_000_000;
 
 /** How long the log must lack an event until that is believed, in milliseconds. */
 const REPLACED_AFTER_MS = 10_000;
-/** Between two looks at an event that is lacking, in milliseconds. */
 const LOOK_AGAIN_MS = 250;
 
 /** What became visible at one position of the log: the events of an append, or none where the event is not the service's. */
@@ -72,7 +69,6 @@ export class LogReader {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** See `EventStore.readSlice`. */
   async readSlice(stream: string, { from, to, maxCount, backwards = false }: SliceRange): Promise<ReadSlice> {
     if (to !== undefined && to < from) return { events: [] };
     const count = to === undefined ? maxCount : Math.min(maxCount, to - from + 1);
@@ -88,12 +84,10 @@ export class LogReader {
     return next < from || (to !== undefined && next > to) ? { events } : { events, next };
   }
 
-  /** Events of a stream as they are stored, not decoded. */
   async rawStream(stream: string, options: StreamOptions): Promise<readonly ClientEvent[]> {
     return (await this.#ofStream(stream, options)).events;
   }
 
-  /** See `EventStore.readBackwards`. */
   async readBackwards(maxCount: number, before?: Position): Promise<ReadSlice> {
     const limits = { count: maxCount, characters: READ_SLICE_BYTES };
     const { events: read, isCut } = await this.#ofLog(before ?? END, BACKWARDS, limits);
@@ -197,7 +191,6 @@ export class LogReader {
     return this.#read((client) => client.readStream(stream, { ...OF_LEADER, ...options }), limits);
   }
 
-  /** @param mayPass whether a read that failed so is repeated */
   async #read(
     open: (client: StoreClient) => StreamingRead<ResolvedEvent>,
     limits: Limits,
@@ -243,7 +236,6 @@ export class LogReader {
   }
 }
 
-/** @param events what became visible with this event of the log */
 export const commitOf = (last: ClientEvent, events: readonly RecordedEvent[]): Commit => ({
   events,
   position: positionOf(last),
@@ -265,7 +257,6 @@ export class KnownLog {
   #lost = 0;
   #lookedUp = 0;
 
-  /** @param signal ends the looks */
   constructor(reader: LogReader, signal: AbortSignal, replacedAfterMs = REPLACED_AFTER_MS) {
     this.#reader = reader;
     this.#signal = signal;
@@ -302,7 +293,6 @@ export class KnownLog {
     throw new LogReplacedError(`${eventAt(place)} was read before; it is not there now, and the log ends with ${end}.`);
   }
 
-  /** See `EventStore.holds`. */
   async holds(place: EventPosition): Promise<boolean> {
     const since = performance.now();
     while (!(await this.#reader.has(place))) {

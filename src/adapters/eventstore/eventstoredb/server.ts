@@ -9,7 +9,6 @@ import type { StoreClient } from './connection.js';
 /** All calls go to the leader: a follower may lack what another node has already shown. */
 export const OF_LEADER = { requiresLeader: true } as const;
 
-/** Between retries of a call while the server is away. */
 export const CALL_BACKOFF = { firstMs: 50, longestMs: 400 };
 
 /** A client that answers nothing for so long while calls wait is replaced, in milliseconds. */
@@ -36,7 +35,6 @@ export class Server {
     this.#client = open();
   }
 
-  /** The client in use, for a subscription. */
   get client(): StoreClient {
     return this.#client;
   }
@@ -109,7 +107,6 @@ class EventStoreRefusalError extends EventStoreUnavailableError {}
  */
 export class PositionRefusedError extends EventStoreUnavailableError {}
 
-/** Errors after which a retry of the same call may succeed. */
 const TRANSIENT: readonly string[] = [
   ErrorType.TIMEOUT,
   ErrorType.DEADLINE_EXCEEDED,
@@ -146,7 +143,6 @@ export function isTransient(error: unknown): boolean {
   return isCommandError(error) ? isOf(error, ...TRANSIENT) : 'code' in error || NO_LEADER.test(error.message);
 }
 
-/** Whether the call was certainly not carried out. */
 export function isUnsent(error: unknown): boolean {
   if (isOf(error, ErrorType.NOT_LEADER)) return true;
   return error instanceof Error && UNSENT.some((words) => words.test(error.message));

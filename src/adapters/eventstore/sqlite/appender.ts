@@ -13,9 +13,7 @@ import { isDamage } from '../../openSqlite.js';
 import { type EncodedEvent, encodeAppend } from './encoding.js';
 import type { Durability } from './logFile.js';
 
-/** The appender thread's `workerData`. */
 export type AppenderSettings = {
-  /** The file's real path. */
   readonly file: string;
   readonly durability: Durability;
 };
@@ -29,7 +27,6 @@ export type AppendRequest = {
 
 export type AppenderMessage = AppendRequest | 'close';
 
-/** The answer to one request, sent after its group was committed or has failed. */
 export type AppendAnswer =
   | ({ readonly kind: 'stored' } & AppendResult)
   | { readonly kind: 'conflict'; readonly actual: Revision | 'no-stream' }
@@ -80,7 +77,6 @@ export function openAppender(settings: AppenderSettings) {
   };
 
   return {
-    /** Whether the last commit failed. */
     isFailing: () => isFailing,
     /** See `EventStore.append`. Sent in the order of the calls: copying a log relies on it. */
     async append(
@@ -99,7 +95,6 @@ export function openAppender(settings: AppenderSettings) {
       const { reason, mayBeStored } = answer;
       throw new EventStoreUnavailableError(`The append was not committed: ${reason}`, { mayBeStored });
     },
-    /** Finishes the queued appends and ends the thread. */
     async close(): Promise<void> {
       isClosed = true;
       if (worker === undefined) return;

@@ -2,7 +2,6 @@ import type { EventKey } from '../../../domain/keyUse.js';
 import type { Actor, EventMetadata, EventToAppend, RecordedEvent } from '../../../ports/eventStore.js';
 import { dataAsJson } from '../everyStore.js';
 
-/** An event as text, as sent to the appender thread and as stored in the file. */
 export type EncodedEvent = {
   readonly id: string;
   readonly type: string;

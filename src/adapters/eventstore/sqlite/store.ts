@@ -215,7 +215,6 @@ function logSlice(log: Log, after: Position, isWanted: (stream: string) => boole
   return { events, position, eventId, caughtUp: !isCut || position >= headOf(log) };
 }
 
-/** See `EventStore.readSlice`. */
 function streamSlice(log: Log, stream: string, range: SliceRange): ReadSlice {
   const { from, to = Number.MAX_SAFE_INTEGER, maxCount, backwards = false } = range;
   const rows = (backwards ? log.ofStreamBackwards : log.ofStream).iterate(stream, from, to);

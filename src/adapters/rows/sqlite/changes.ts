@@ -22,7 +22,6 @@ const ROWS_OF_PIECE = 250;
 /** Rows that a clean-up deletes one by one, and keeps indexes on demand for. */
 const LARGE_CLEAN_UP = 10_000;
 
-/** What changed of a space in this transaction. */
 type Changed = { space: Space; readonly texts: TextChanges; rows: number; next: number };
 
 /** @returns false if a part of a clean-up is left */
@@ -36,7 +35,6 @@ export function applySlice(connection: Connection, { position, writes, logBytes 
   return isWhole;
 }
 
-/** The changes of one transaction. */
 class Changes {
   readonly #connection: Connection;
   readonly #spaces = new Map<string, Changed>();

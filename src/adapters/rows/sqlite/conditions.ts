@@ -12,7 +12,6 @@ const joined = (all: readonly Sql[], by: ' AND ' | ' OR ', none: '1' | '0'): Sql
 });
 const anyOf = (all: readonly Sql[]): Sql => joined(all, ' OR ', '0');
 
-/** All must hold. */
 export const sqlOf = (conditions: readonly Condition[], space: Space, from: 'rows' | 'past' = 'rows'): Sql =>
   joined(
     conditions.map((condition) => sqlOfOne(condition, space, from)),

@@ -22,7 +22,6 @@ export type Index = {
   readonly upto: number | null;
 };
 
-/** What a space is now. */
 export type SpaceNow = {
   readonly space: Space;
   readonly indexes: readonly Index[];
@@ -143,7 +142,6 @@ export class Connection {
     return { space: known.space, indexes: known.indexes, state, next };
   }
 
-  /** What there is of a space that does not exist. */
   noRows(): SpaceState {
     return { ...NO_ROWS, progress: this.position() };
   }

@@ -17,7 +17,6 @@ const OF_TENANT = /^([^.~]+)\.db$/;
 const OF_ROWS = /^([^.]+)\.[^.]+\.db$/;
 /** Readers leave the name of a file here that they found damaged. */
 const LOST = 'lost';
-/** Files that each thread keeps open. */
 const OPEN_FILES = 100;
 
 export class RowFiles {
@@ -30,7 +29,6 @@ export class RowFiles {
     mkdirSync(join(directory, LOST), { recursive: true, mode: 0o700 });
   }
 
-  /** The file of a tenant's rows, if there are any. Another one when others have taken their place. */
   current(tenant: string): string | undefined {
     try {
       // The name alone: a copy of the directory may have links to the files of the original.
@@ -40,7 +38,6 @@ export class RowFiles {
     }
   }
 
-  /** The same; an empty one is made if there is none. */
   made(tenant: string): string {
     const current = this.current(tenant);
     if (current !== undefined) return current;
@@ -53,7 +50,6 @@ export class RowFiles {
     return join(this.directory, `${tenant}.db`);
   }
 
-  /** The rows of a tenant; without a file, none. @throws UnusableRowsError, and errors of SQLite */
   rowsOf(tenant: string, file = this.current(tenant)): TenantRows {
     const known = this.#open.get(tenant);
     if (known !== undefined && known.file === file) return known;
@@ -99,7 +95,6 @@ export class RowFiles {
     if (before !== undefined) removeDatabase(before);
   }
 
-  /** Puts the copy in the place of the tenant's rows. */
   swap(tenant: string, copy: string): void {
     const file = this.current(copy);
     if (file === undefined) throw new RowsUnavailableError('These rows are removed.');
@@ -116,7 +111,6 @@ export class RowFiles {
     if (file !== undefined) removeDatabase(file);
   }
 
-  /** Waits until the disk has all that was committed. */
   async flush(tenant: string): Promise<void> {
     try {
       const log = await open(`${this.current(tenant)}-wal`, 'r');

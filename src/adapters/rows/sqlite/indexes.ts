@@ -12,7 +12,6 @@ import { baseOf, type Cell, columnOf, numberOf, openTenantFile, SLOTS, type Spac
 const MOST_INDEXES = 40;
 /** Rows whose trigrams are written at a time: some 50 ms. */
 const ROWS_OF_PIECE = 2_000;
-/** The writer gets its turn. */
 const PAUSE_MS = 2;
 
 const OF_TEXT = 'text ';
@@ -71,7 +70,6 @@ function addTo(connection: Connection, name: string, spec: string): boolean {
   return upto === null || upto === next - 1;
 }
 
-/** Within a transaction. */
 export function dropIndexes(connection: Connection, names: readonly string[]): void {
   for (const name of names) {
     const type = connection.column<string>('SELECT type FROM sqlite_master WHERE name = ?').get(name);
@@ -103,7 +101,6 @@ export class TextChanges {
     });
   }
 
-  /** Before the row is written. */
   note(row: number, now: readonly Cell[] = []): void {
     const n = numberOf(row);
     if (!this.#indexes.some(({ upto }) => n <= upto)) return;

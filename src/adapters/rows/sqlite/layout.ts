@@ -55,7 +55,6 @@ export type Opening = {
   readonly timeoutMs?: number;
 };
 
-/** @throws UnusableRowsError, and errors of SQLite */
 export function openTenantFile(file: string, { isReader = false, timeoutMs = 5_000 }: Opening = {}): Database {
   if (!existsSync(file)) throw new UnusableRowsError(`The file ${file} is gone.`);
   const db = openSqlite(file, { timeout: timeoutMs, readonly: isReader });
@@ -71,7 +70,6 @@ export function openTenantFile(file: string, { isReader = false, timeoutMs = 5_0
   }
 }
 
-/** Makes a file without rows, which nobody else has open. */
 export function emptyTenantFile(file: string): Database {
   const db = openSqlite(file);
   db.exec(`${PRAGMAS} BEGIN; ${TABLES} PRAGMA user_version = ${LAYOUT}; COMMIT`);
@@ -107,9 +105,7 @@ export function idText(cell: Buffer | string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** A space as it is defined. */
 export type Space = {
-  /** In the tenant's file. */
   readonly number: number;
   readonly name: string;
   readonly assetType: AssetType;
@@ -132,7 +128,6 @@ export function slotsOf(assetType: AssetType, before?: Pick<Space, 'assetType' |
   return [...(before?.slots ?? []), ...added.map(({ name }) => name)].slice(0, SLOTS.length);
 }
 
-/** Values of all columns `s<i>`. */
 export const slotCells = ({ slots }: Space, fields: Fields): Cell[] =>
   SLOTS.map((_, slot) => {
     const name = slots[slot];

@@ -12,9 +12,7 @@ import { baseOf, type Cell, columnOf, isText } from './layout.js';
 /** Entries of an index that are passed for each row that is found, before collecting and sorting them is quicker. */
 const ENTRIES_PER_ROW = 12.5;
 const ENTRIES_AT_LEAST = 5_000;
-/** So many rows are tested one by one. */
 const FEW = 2_000;
-/** Trigrams find nothing shorter. */
 const SHORTEST_IN_TRIGRAMS = 3;
 /** Rows that were created later than an index of trigrams, before their trigrams are written. */
 const MOST_LATER = 1_000;
@@ -58,7 +56,6 @@ const NO_ACCESS = Number.POSITIVE_INFINITY;
 
 type Found = { readonly total: number; readonly rows: readonly (() => StoredRow | undefined)[] };
 
-/** The rows of one tenant. */
 export class TenantRows extends Connection {
   /** An index with which the last page would have been found sooner. */
   wanted: string | undefined;
@@ -145,7 +142,6 @@ export class TenantRows extends Connection {
       const { from, test } = this.#rest(now, set);
       return this.#numbers(now, from, test.text, orderSql(sort, space), [...test.cells, limit, offset]);
     }
-    // From the nearer end.
     const turned = sort.map(({ field, direction }) => ({
       field,
       direction: (direction === 'asc') === isFromEnd ? ('desc' as const) : ('asc' as const),
@@ -235,7 +231,6 @@ export class TenantRows extends Connection {
     return set;
   }
 
-  /** @param among only those */
   #collect(now: SpaceNow, all: readonly Access[], among: RowSet | undefined): RowSet {
     this.#collected = new RowSet(now.next);
     for (const { from, row, test } of all) {
@@ -294,7 +289,6 @@ export class TenantRows extends Connection {
 const rankOf = (all: readonly Access[] | undefined): number =>
   all === undefined ? NO_ACCESS : Math.max(0, ...all.map(({ rank }) => rank));
 
-/** Ends before the row with which it is too long. */
 function cut(rows: Found['rows'], maxCharacters: number): readonly StoredRow[] {
   const page: StoredRow[] = [];
   let length = 0;

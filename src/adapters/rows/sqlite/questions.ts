@@ -24,7 +24,6 @@ export type Reply =
 /** A list that took longer asks for the index that it lacked. */
 const SLOW_MS = 10;
 
-/** Why rows are not shown, for callers. */
 const HIDDEN = {
   running: undefined,
   filling: 'The rows of this tenant are being made.',

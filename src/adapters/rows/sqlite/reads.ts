@@ -7,7 +7,6 @@ import type { Cancellation } from '../../../supervision/cancellation.js';
 import { RowFiles } from './files.js';
 import { type Question, type Reply, replyTo } from './questions.js';
 
-/** How many threads read pages at a time. */
 const READERS = 2;
 
 /** So few rows are read in 0.2 ms at most, and a message to a thread and back takes as long. */
@@ -102,7 +101,6 @@ class ReaderThreads {
     return thread;
   }
 
-  /** With a thread of its own: it may take seconds. */
   #makeIndex(question: Question): void {
     if (this.#isMaking || this.#isClosed) return;
     this.#isMaking = true;

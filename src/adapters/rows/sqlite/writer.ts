@@ -39,7 +39,6 @@ function keptIn(db: Database): Kept {
   return text === undefined ? { reached: 0 } : JSON.parse(text);
 }
 
-/** What the last writer kept, or the one that is open meanwhile. */
 export function keptCheckpoint(directory: string): Checkpoint | undefined {
   const file = join(directory, FOLLOWER_FILE);
   if (!existsSync(file)) return undefined;
@@ -51,7 +50,6 @@ export function keptCheckpoint(directory: string): Checkpoint | undefined {
   }
 }
 
-/** Works on the rows of a tenant. */
 type On = <Result>(tenant: string, work: (rows: TenantRows) => Result, isWrite?: boolean) => Result;
 
 const storeOver = (on: On): RowStore => ({
