@@ -42,7 +42,6 @@ const set = <T extends object>(search: T): T =>
 export type OrdersSearch = {
   readonly text?: string;
   readonly state?: string;
-  readonly problems?: 'only';
   readonly sort?: string;
   readonly page?: number;
 };
@@ -50,7 +49,6 @@ const ordersSearch = (search: Search): OrdersSearch =>
   set({
     text: text(search.text),
     state: text(search.state),
-    problems: search.problems === 'only' ? 'only' : undefined,
     sort: text(search.sort),
     page: page(search.page),
   }) as OrdersSearch;

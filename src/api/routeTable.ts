@@ -27,7 +27,7 @@ import { operatorTenants } from './operator/tenants.js';
 import { consolePages, docs, home } from './pages.js';
 import { apiClients } from './platform/apiClients.js';
 import { audit } from './platform/audit.js';
-import { orderQueues } from './platform/orderQueues.js';
+import { orderList } from './platform/orderList.js';
 import { orders } from './platform/orders.js';
 import { session } from './platform/session.js';
 import { settings } from './platform/settings.js';
@@ -96,7 +96,7 @@ export const areas: readonly Area[] = [
     checks: [countingRefusals(authenticateUser), limitCaller],
     // Counts come before `:id`, which would match them.
     resources: [
-      orderQueues,
+      orderList,
       orders,
       ...tables,
       apiClients,

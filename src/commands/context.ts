@@ -4,7 +4,6 @@ import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/fieldErrors.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventKey } from '../domain/keyUse.js';
-import type { ExportWarning } from '../domain/order/events.js';
 import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
 import type { RowProgress } from '../ports/progress.js';
 import type { RowReads } from '../ports/rowStore.js';
@@ -73,8 +72,6 @@ export type WrittenRecord = {
   /** Whether an earlier request with the same Idempotency-Key wrote it. */
   readonly isReplayed?: boolean;
 };
-
-export type ApprovedOrder = WrittenRecord & { readonly warnings: readonly ExportWarning[] };
 
 /** Bad input: nothing was stored. Becomes 422 with these messages by field, at most MAX_ERRORS of them. */
 export class ValidationError extends Error {

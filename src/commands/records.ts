@@ -4,7 +4,7 @@ import { type AssetType, type RecordView, recordView } from '../domain/assetType
 import { type Fields, ownValue } from '../domain/assetTypes/fieldTypes.js';
 import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
 import { addPart, removePart as decideRemoval, unknownParent, updatePart } from '../domain/order/decide.js';
-import type { Order, OrderDecision } from '../domain/order/order.js';
+import { type Order, type OrderDecision, orderView } from '../domain/order/order.js';
 import {
   type Decision,
   createRecord as decideCreation,
@@ -19,8 +19,8 @@ import { checkedInput } from './body.js';
 import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { once, recordAt, refuseChosenId } from './idempotency.js';
 import { loadOrder } from './orders/loadOrder.js';
-import { createdOrder, createOrder, updateOrder } from './orders/orderRecords.js';
-import { orderView, type WrittenOrder, writeOrder } from './orders/orderWriter.js';
+import { createOrder, updateOrder, writtenOrder } from './orders/orderRecords.js';
+import { type WrittenOrder, writeOrder } from './orders/orderWriter.js';
 import { type Precondition, requireTag } from './preconditions.js';
 import type { DecisionRecords } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
@@ -82,17 +82,14 @@ function accepted<Event>(decision: Decision<Event>): readonly Event[] {
 /** @throws ValidationError when the parent field names no known order (or part of one) */
 const createPartRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
   const id = commands.newId();
-  const orderId = await orderOfParent(commands, caller.tenant, assetType, input.fields);
-  try {
-    if (orderId === undefined) throw unknownParentOf(assetType);
-    const { position, order } = await writeOrder(commands, caller, orderId, (current) =>
-      addPart(current, assetType, input, id),
-    );
-    return { position, id, record: partView(assetType, order, id) };
-  } catch (error) {
-    if (error instanceof NotFoundError) throw unknownParentOf(assetType);
-    throw error;
-  }
+  const unknown = new ValidationError(unknownParent(assetType.parent?.field ?? 'order_id'));
+  const orderId = await orderOf(commands, caller.tenant, assetType, input.fields);
+  if (orderId === undefined) throw unknown;
+  const add = (order: Order) => addPart(order, assetType, input, id);
+  const { position, order } = await writeOrder(commands, caller, orderId, add).catch((error: unknown) => {
+    throw error instanceof NotFoundError ? unknown : error;
+  });
+  return { position, id, record: partView(assetType, order, id) };
 };
 
 const updatePartRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
@@ -128,7 +125,8 @@ async function writePart(
   decide: (order: Order) => OrderDecision,
 ): Promise<WrittenOrder> {
   const unknown = () => new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
-  const orderId = await orderOf(commands, caller.tenant, assetType, id);
+  const record = await commands.queries.records.get({ tenant: caller.tenant, table: assetType.name }, id);
+  const orderId = record && (await orderOf(commands, caller.tenant, assetType, JSON.parse(record)));
   if (orderId === undefined) throw unknown();
   return writeOrder(commands, caller, orderId, (order) => {
     // It was removed, and the read models, or another request, do not know yet.
@@ -137,32 +135,20 @@ async function writePart(
   });
 }
 
-/** The id of the order that a part, or a part of one, belongs to, by the rows; undefined for a dead end. */
+/** The id of the order that a part leads to by its fields and the rows of its parents; undefined for a dead end. */
 async function orderOf(
-  commands: Application,
-  tenant: string,
-  assetType: AssetType,
-  id: string,
-): Promise<string | undefined> {
-  if (assetType.role === 'order') return id;
-  const record = await commands.queries.records.get({ tenant, table: assetType.name }, id);
-  return record === undefined ? undefined : orderOfParent(commands, tenant, assetType, JSON.parse(record));
-}
-
-/** The same by the fields of a part. */
-async function orderOfParent(
   commands: Application,
   tenant: string,
   { parent }: AssetType,
   fields: Fields,
 ): Promise<string | undefined> {
-  const value = ownValue(fields, parent?.field ?? '');
-  if (parent === undefined || typeof value !== 'string') return undefined;
-  return orderOf(commands, tenant, assetTypeOf(tenantOf(commands, tenant), parent.table), value);
+  const id = ownValue(fields, parent?.field ?? '');
+  if (parent === undefined || typeof id !== 'string') return undefined;
+  const parentType = assetTypeOf(tenantOf(commands, tenant), parent.table);
+  if (parentType.role === 'order') return id;
+  const record = await commands.queries.records.get({ tenant, table: parent.table }, id);
+  return record === undefined ? undefined : orderOf(commands, tenant, parentType, JSON.parse(record));
 }
-
-const unknownParentOf = ({ parent }: AssetType): ValidationError =>
-  new ValidationError(unknownParent(parent?.field ?? 'order_id'));
 
 function partView(assetType: AssetType, order: Order, id: string): RecordView {
   const part = order.parts.get(id);
@@ -194,9 +180,9 @@ export async function createRecord(
     const { subject: id, position } = use;
     if (id === undefined) return undefined;
     if (assetType.role === 'order') {
-      const until = { revision: 0, cancellation: caller.deadline };
+      const until = { to: 0, cancellation: caller.deadline };
       const order = (await loadOrder(commands.eventStore, tenant, id, until))?.state;
-      return order && { position, ...createdOrder(commands, caller, assetType, id, order, body) };
+      return order && { position, ...writtenOrder(commands, caller, assetType, id, order, body) };
     }
     const record = await recordAt(commands, { tenant, table: assetType.name }, id, position);
     return record && { position, id, record };

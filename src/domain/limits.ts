@@ -50,14 +50,12 @@ export const REPORTS_BEYOND_QUOTA_PERCENT = 10;
 export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 /** A page ends before it would have more, with at least one entry. */
 export const MAX_HISTORY_PAGE_BYTES = 4 * 1024 * 1024;
-/** Entries on a page of what is read at a cost: histories, activity, replays, differences, summaries. Also orders approved at once. */
+/** Entries on a page of what is read at a cost: histories, activity, replays, differences. */
 export const MAX_ENTRIES = 100;
 /** Entries on a page of what is looked up one by one: operations, sync sessions, what operators see. */
 export const MAX_SHORT_PAGE = 25;
-/** Records that one request names, compares, undoes in one piece, or looks at for problems. */
+/** Records that one request names, compares or undoes in one piece. */
 export const MAX_RECORDS = 1_000;
-/** Parts of orders that are checked for one page of summaries or of a replay. */
-export const MAX_CHECKED_PARTS = 10_000;
 export const MAX_DIFFERENCE_CHARACTERS = 1_048_576;
 export const MAX_ACTIVITY_CSV = 10_000;
 /** Events that a page of the activity or of operations looks at: a batch may be one for each of its records. */

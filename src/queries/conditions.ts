@@ -6,10 +6,7 @@ import type { Condition, FieldCondition, Sort } from '../ports/rowStore.js';
 import { storedId } from './storedRecord.js';
 
 /** A test of one field as a caller gives it: texts are literal and not folded yet, ids have any case. */
-export type FieldFilter =
-  | Exclude<FieldCondition, { readonly kind: 'ids' }>
-  /** The id's text begins with this, ignoring case. */
-  | { readonly kind: 'begins'; readonly field: 'id'; readonly with: string };
+export type FieldFilter = Exclude<FieldCondition, { readonly kind: 'ids' }>;
 
 export type Filter =
   | FieldFilter
@@ -46,10 +43,6 @@ export const conditionsOf = (filters: readonly Filter[], assetType: Table): read
 
 /** One of these holds; none: nothing is selected. */
 function alternativesOf(filter: FieldFilter, assetType: Table): readonly FieldCondition[] {
-  if (filter.kind === 'begins') {
-    const [from, to] = [LOWEST_ID, HIGHEST_ID].map((id) => storedId(filter.with + id.slice(filter.with.length)));
-    return from === undefined || to === undefined ? [] : [{ kind: 'ids', from, to }];
-  }
   const { field } = filter;
   if (field === 'id') {
     if (filter.kind !== 'equals') throw new RangeError('An id cannot be searched for by a part of it.');

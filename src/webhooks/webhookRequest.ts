@@ -68,9 +68,10 @@ async function ofOrder(commands: Application, { name, assetTypes }: Tenant, subj
     const { snapshot, ...approval } = data;
     return exportDocument(snapshot, approval, assetTypes);
   }
-  const order = await loadOrder(commands.eventStore, name, orderId, { revision });
+  const order = await loadOrder(commands.eventStore, name, orderId, { to: revision });
   if (order?.revision !== revision || order.eventId !== sourceEventId) throw missing(stream, subject);
-  return orderDocument(await exportSnapshot(commands, name, orderId, order.state), order.approval, assetTypes);
+  const snapshot = await exportSnapshot(commands, name, orderId, order.state);
+  return orderDocument(snapshot, order.state.lastApproval, assetTypes);
 }
 
 /** The event that the delivery is about. @throws Error if it has none of these types */

@@ -75,13 +75,10 @@ async function unpacked(archive: string, directory: string): Promise<string> {
   return inWorkplace(directory);
 }
 
-/** The commands of HOW-TO-CHECK.md that begin with this line. */
-async function howToCheck(directory: string, beginning: string): Promise<string> {
+/** The commands of HOW-TO-CHECK.md. */
+async function howToCheck(directory: string): Promise<string> {
   const page = await readFile(join(directory, 'HOW-TO-CHECK.md'), 'utf8');
-  const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
-  const found = blocks.find((block) => block.includes(beginning));
-  if (found === undefined) throw new Error(`There are no commands with ${beginning}.`);
-  return found;
+  return /^```sh\n(.*?)^```$/ms.exec(page)?.[1] ?? '';
 }
 
 const run = (directory: string, commands: string) =>
@@ -93,31 +90,22 @@ describe('an export', () => {
     directory = await unpacked(await exported('order.zip'), 'order');
   });
 
-  const LANGUAGES = [
-    ['node', 'node verifier/proof.mjs', '--version'],
-    ['python3', 'python3 verifier/proof.py', '--version'],
-    ['go', 'go build', 'version'],
-  ] as const;
-  it.each(LANGUAGES)(
-    'is checked with %s as HOW-TO-CHECK.md says, and a changed byte is refused',
-    async (tool, first, version) => {
-      if (spawnSync(tool, [version]).status !== 0) return;
-      const commands = await howToCheck(directory, first);
-      const good = run(directory, commands);
-      expect(good).toMatchObject({ status: 0, stderr: '' });
-      expect(good.stdout).toBe('All events with a proof are in the log that the key has signed.\n');
+  it('is checked as HOW-TO-CHECK.md says, and a changed byte is refused', async () => {
+    const commands = await howToCheck(directory);
+    const good = run(directory, commands);
+    expect(good).toMatchObject({ status: 0, stderr: '' });
+    expect(good.stdout).toBe('All events with a proof are in the log that the key has signed.\n');
 
-      const name = 'order-000001.json';
-      for (const file of [join(directory, 'events', name), join(directory, 'proofs', name)]) {
-        const text = await readFile(file, 'utf8');
-        await writeFile(file, text.replace('submit_failed', 'submit_faileD'));
-        const bad = run(directory, commands);
-        expect(bad.stdout).toContain(`WRONG proofs/${name}\n`);
-        expect(bad.stdout).not.toContain('All events');
-        await writeFile(file, text);
-      }
-    },
-  );
+    const name = 'order-000001.json';
+    for (const file of [join(directory, 'events', name), join(directory, 'proofs', name)]) {
+      const text = await readFile(file, 'utf8');
+      await writeFile(file, text.replace('submit_failed', 'submit_faileD'));
+      const bad = run(directory, commands);
+      expect(bad.stdout).toContain(`WRONG proofs/${name}\n`);
+      expect(bad.stdout).not.toContain('All events');
+      await writeFile(file, text);
+    }
+  });
 
   it('has the replay of the order', async () => {
     const json = z.object({ order_id: z.string(), data: z.array(z.looseObject({ event: z.string() })) });
@@ -149,7 +137,7 @@ describe('an export', () => {
     const erased = await unpacked(await exported('erased.zip'), 'erased');
     expect((await readdir(join(erased, 'proofs'))).sort()).toEqual(['order-000001.json', 'order-000002.json']);
     expect(await readFile(join(erased, 'events', 'order-000000.json'), 'utf8')).not.toContain('<img');
-    expect(await readFile(join(erased, 'HOW-TO-CHECK.md'), 'utf8')).toMatch(/erased since.* `order-000000`\./);
-    expect(run(erased, await howToCheck(erased, 'node verifier/proof.mjs')).stdout).toMatch(/^All events with a proof/);
+    expect(await readFile(join(erased, 'HOW-TO-CHECK.md'), 'utf8')).toMatch(/- order-000000: values of it were erased/);
+    expect(run(erased, await howToCheck(erased)).stdout).toMatch(/^All events with a proof/);
   });
 });

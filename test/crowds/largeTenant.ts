@@ -147,7 +147,7 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
       { path: `${PLATFORM}/tables/dyn_unit_code/assets.csv?filter[text_0]=7` },
     ],
     [`POST ${PLATFORM}/session`, { body: () => ({ email: tenant.admin.email, password: tenant.admin.password }) }],
-    [`GET ${PLATFORM}/orders`, { path: `${PLATFORM}/orders?include=summary&search=PO&problems=only` }],
+    [`GET ${PLATFORM}/orders`, { path: `${PLATFORM}/orders?search=PO` }],
     [`GET ${PLATFORM}/orders/counts`, {}],
     [`GET ${PLATFORM}/orders/:id`, { path: ofOrder }],
     [

@@ -67,7 +67,11 @@ describe('orders', () => {
 
   /** @param id of the order, which may be new */
   function decide({ kind, part, notes, status }: Command, id: string, order: Order | undefined): OrderDecision {
-    const ended = { webhookId: uuid(1), deliveryId: uuid(2), approvalEventId: order?.lastApproval?.id ?? '' };
+    const ended = {
+      webhookId: uuid(1),
+      deliveryId: uuid(2),
+      approvalEventId: order?.approval ?? order?.failed?.approvalEventId ?? '',
+    };
     const line = { fields: { order_id: id, line_number: notes } };
     ids += 1;
     if (order === undefined) {
@@ -81,7 +85,8 @@ describe('orders', () => {
       return updatePart(order, lines, picked, { fields: { line_number: notes } });
     if (kind === 'remove' && picked !== undefined) return removePart(order, picked, new Map());
     const snapshot = { table: orders.name, order: { id, created_at: '', updated_at: '' }, parts: [], related: {} };
-    if (kind === 'approve') return approveOrder(order, approver, '2026-11-21', snapshot, { problems: [] });
+    if (kind === 'approve')
+      return approveOrder(order, { approvedAt: '2026-11-21', approver }, snapshot, new Map(), 'why');
     if (kind === 'reject') return rejectOrder(order, ['no']);
     if (kind === 'fail') return failExport(order, { ...ended, reasons: ['HTTP 500'] });
     if (kind === 'deliver') return deliverExport(order, ended);
@@ -121,7 +126,7 @@ describe('orders', () => {
           for (const event of acme.events.filter((one) => one.position === position)) {
             const { metadata, id: eventId } = event;
             const typed = { type: event.type, data: event.data } as OrderEvent;
-            state.set(id, evolve(state.get(id), typed, { id: eventId, at: metadata.occurredAt, position }));
+            state.set(id, evolve(state.get(id), typed, { id: eventId, at: metadata.occurredAt }));
           }
           models.set(position, shownOf(state));
           if (each.isApplied) await acme.apply();

@@ -98,7 +98,7 @@ const COUNTED_EACH_MS = 15_000;
 export const orderCountsQuery = queryOptions({
   queryKey: ['orders', 'counts'],
   queryFn: async () => {
-    const { to_validate: waiting } = (await bodyOf(api.GET('/api/v1/platform/orders/counts'))).data;
+    const waiting = (await bodyOf(api.GET('/api/v1/platform/orders/counts'))).data;
     return {
       toValidate: waiting.pending_validation + waiting.saved + waiting.validated,
       refused: waiting.submit_failed + waiting.failed,

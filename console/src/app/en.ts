@@ -115,9 +115,7 @@ export const en = {
     reference: 'Reference',
     issued: 'Ordered on',
     delivery: 'Deliver on',
-    lines: 'Lines',
     problems: 'Problems',
-    onlyProblems: 'Only with problems',
     accuracy: 'Accuracy',
     age: 'Age',
     reasons: 'Reasons',
@@ -155,7 +153,6 @@ export const en = {
     changes: (count: number) => (count === 1 ? '1 field' : `${count} fields`),
     replay: 'Everything that happened',
     export: 'Export for a dispute (ZIP)',
-    report: 'Report of the ERP',
     whoChanged: (who: string) => `by ${who}`,
   },
   tables: {

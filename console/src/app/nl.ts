@@ -117,9 +117,7 @@ export const nl: Text = {
     reference: 'Referentie',
     issued: 'Besteld op',
     delivery: 'Leveren op',
-    lines: 'Regels',
     problems: 'Problemen',
-    onlyProblems: 'Alleen met problemen',
     accuracy: 'Zekerheid',
     age: 'Leeftijd',
     reasons: 'Redenen',
@@ -157,7 +155,6 @@ export const nl: Text = {
     changes: (count: number) => (count === 1 ? '1 veld' : `${count} velden`),
     replay: 'Alles wat er gebeurd is',
     export: 'Exporteren voor een geschil (ZIP)',
-    report: 'Melding van het ERP',
     whoChanged: (who: string) => `door ${who}`,
   },
   tables: {

@@ -1,11 +1,11 @@
 /** Lists of orders: those to validate, those the ERP refused or did not get, and the archive. */
-import { Alert, Badge, Button, Checkbox, Group, List, Modal, Select, Text } from '@mantine/core';
+import { Alert, Button, Group, List, Modal, Select, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ApiError, api, bodyOf, type OrderRow } from '../api/client';
 import { type Column, Cut, DataTable, Pages } from '../app/DataTable';
-import { Age, useNumber, useText, When } from '../app/language';
+import { Age, useText, When } from '../app/language';
 import { Empty, Loaded, Page, Problem } from '../app/Page';
 import { SearchField } from '../app/SearchField';
 import { useRoles } from '../app/useRoles';
@@ -15,16 +15,14 @@ import { StatusBadge } from './StatusBadge';
 
 type Queue = {
   readonly path: '/orders' | '/refused' | '/archive';
-  readonly name: 'to_validate' | 'archive';
   readonly states: readonly OrderRow['processing_status'][];
 };
-const TO_VALIDATE: Queue = {
+export const TO_VALIDATE: Queue = {
   path: '/orders',
-  name: 'to_validate',
   states: ['pending_validation', 'saved', 'validated'],
 };
-const REFUSED: Queue = { path: '/refused', name: 'to_validate', states: ['submit_failed', 'failed'] };
-const ARCHIVE: Queue = { path: '/archive', name: 'archive', states: ['submitted', 'completed', 'rejected'] };
+const REFUSED: Queue = { path: '/refused', states: ['submit_failed', 'failed'] };
+const ARCHIVE: Queue = { path: '/archive', states: ['submitted', 'completed', 'rejected'] };
 
 export const ToValidate = () => <OrderList queue={TO_VALIDATE} />;
 export const Refused = () => <OrderList queue={REFUSED} />;
@@ -33,16 +31,13 @@ export const Archive = () => <OrderList queue={ARCHIVE} />;
 const PAGE_SIZE = 25;
 
 /** What the address says, as the API's parameters. */
-export function orderListParameters({ name, states }: Pick<Queue, 'name' | 'states'>, search: OrdersSearch): object {
+export function orderListParameters(queue: Queue, search: OrdersSearch): object {
   return {
-    queue: name,
-    include: 'summary',
     perPage: PAGE_SIZE,
     page: search.page,
     search: search.text,
-    problems: search.problems,
-    sort: search.sort ?? (name === 'archive' ? '-updated_at' : 'created_at'),
-    'filter[processing_status][in]': search.state ?? states.join(','),
+    sort: search.sort ?? (queue === ARCHIVE ? '-updated_at' : 'created_at'),
+    'filter[processing_status][in]': search.state ?? queue.states.join(','),
   };
 }
 
@@ -59,7 +54,7 @@ function OrderList({ queue }: { readonly queue: Queue }) {
     setSelected(new Set());
     void navigate({ to: queue.path, search: { ...search, page: undefined, ...more } as OrdersSearch, replace: true });
   };
-  const isFiltered = [search.text, search.state, search.problems].some((filter) => filter !== undefined);
+  const isFiltered = search.text !== undefined || search.state !== undefined;
   const title =
     queue === TO_VALIDATE ? text.menu.toValidate : queue === REFUSED ? text.menu.refused : text.menu.archive;
   const none =
@@ -83,13 +78,6 @@ function OrderList({ queue }: { readonly queue: Queue }) {
           data={queue.states.flatMap((state) => (state === null ? [] : [{ value: state, label: text.status[state] }]))}
           onChange={(state) => change({ state: state ?? undefined } as Partial<OrdersSearch>)}
         />
-        {queue === TO_VALIDATE && (
-          <Checkbox
-            label={text.orders.onlyProblems}
-            checked={search.problems === 'only'}
-            onChange={({ currentTarget: { checked } }) => change({ problems: checked ? 'only' : undefined } as never)}
-          />
-        )}
       </Group>
       {list.isOutOfDate && (
         <Alert role="status" p="xs">
@@ -107,10 +95,7 @@ function OrderList({ queue }: { readonly queue: Queue }) {
             <Empty
               action={
                 isFiltered && (
-                  <Button
-                    variant="default"
-                    onClick={() => change({ text: undefined, state: undefined, problems: undefined } as never)}
-                  >
+                  <Button variant="default" onClick={() => change({ text: undefined, state: undefined } as never)}>
                     {text.common.clearFilters}
                   </Button>
                 )
@@ -148,7 +133,6 @@ type OrdersProps = {
 function Orders({ queue, rows, sort, onSort, selected, onSelect }: OrdersProps) {
   const { orders, common } = useText();
   const navigate = useNavigate();
-  const number = useNumber();
   const columns: readonly Column<OrderRow>[] = [
     {
       id: 'customer',
@@ -156,7 +140,7 @@ function Orders({ queue, rows, sort, onSort, selected, onSelect }: OrdersProps) 
       sort: 'buyer_customer_party_id',
       cell: (order) => (
         <Link to="/orders/$orderId" params={{ orderId: order.id }} onClick={(event) => event.stopPropagation()}>
-          <Cut>{order.summary?.customer ?? order.buyer_customer_party_id ?? order.id.slice(0, 8)}</Cut>
+          <Cut>{order.customer ?? order.buyer_customer_party_id ?? order.id.slice(0, 8)}</Cut>
         </Link>
       ),
     },
@@ -174,17 +158,6 @@ function Orders({ queue, rows, sort, onSort, selected, onSelect }: OrdersProps) 
     },
     { id: 'issued', label: orders.issued, sort: 'issue_date', cell: ({ issue_date }) => issue_date },
     { id: 'delivery', label: orders.delivery, sort: 'delivery_date', cell: ({ delivery_date }) => delivery_date },
-    { id: 'lines', label: orders.lines, isNumber: true, cell: ({ summary }) => number(summary?.lines) },
-    {
-      id: 'problems',
-      label: orders.problems,
-      cell: ({ summary }) =>
-        summary != null && summary.problems > 0 ? (
-          <Badge color="red" variant="light" title={summary.first_problem ?? ''}>
-            {summary.problems}
-          </Badge>
-        ) : null,
-    },
     {
       id: 'reasons',
       label: orders.reasons,

@@ -16,7 +16,7 @@ import { FieldInput } from './FieldInput';
 import { LookUp } from './LookUp';
 import { OrderDeliveries } from './OrderDeliveries';
 import { namesOfParts, OrderHistory } from './OrderHistory';
-import { orderListParameters } from './OrderList';
+import { orderListParameters, TO_VALIDATE } from './OrderList';
 import { PartsGrid } from './PartsGrid';
 import { StatusBadge } from './StatusBadge';
 
@@ -103,10 +103,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     save.reset();
   };
   const next = async () => {
-    const query = orderListParameters(
-      { name: 'to_validate', states: ['pending_validation', 'saved', 'validated'] },
-      {},
-    );
+    const query = orderListParameters(TO_VALIDATE, {});
     const { data } = await bodyOf(api.GET('/api/v1/platform/orders', { params: { query: query as object } }));
     const at = data.findIndex(({ id }) => id === order.id);
     const following = data[at + 1] ?? data.find(({ id }) => id !== order.id);

@@ -72,11 +72,6 @@ function ReplayStep({ step }: { readonly step: Step }) {
               {states[to] ?? to}
             </Badge>
           )}
-          {step.is_report && (
-            <Badge variant="dot" tt="none">
-              {text.orders.report}
-            </Badge>
-          )}
         </Group>
         {step.reasons.map((reason, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the same reason may stand twice

@@ -1,12 +1,12 @@
 /** The history of an order, page by page; and that of any other record, also of a deleted one, by cursor. */
 import { z } from 'zod';
 import { recordId, tenantOf } from '../../commands/tables.js';
-import { MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
-import { warningText } from '../../domain/order/approval.js';
-import type { ExportWarning } from '../../domain/order/events.js';
+import { MAX_ENTRIES, MAX_PAGE_BYTES } from '../../domain/limits.js';
+import { orderStream } from '../../domain/streams.js';
 import { cancellable } from '../../queries/asking.js';
-import { type HistoryEntry, orderHistoryPage } from '../../queries/orderHistory.js';
+import { type HistoryEntry, orderHistory } from '../../queries/orderHistory.js';
 import { HISTORY_KINDS, type RecordHistoryEntry, recordHistory } from '../../queries/recordHistory.js';
+import { AnswerTooLargeError } from '../../queries/storedRecord.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { actorSchema, type ShownActor, shownActor } from '../actors.js';
 import type { Api } from '../deps.js';
@@ -21,19 +21,6 @@ import { unknownRecord } from './records.js';
 
 type ShownEntry = Omit<HistoryEntry, 'actor' | 'changes'> & { readonly actor: ShownActor };
 
-type ShownWarning = { readonly code: ExportWarning['code']; readonly webhookId?: string; readonly message: string };
-
-const exportWarning = json.view<ShownWarning>({
-  code: json.oneOf(['no_webhook', 'webhook_disabled']),
-  webhook_id: json.orNull(json.uuid),
-  message: json.text,
-});
-export const warnings: json.JsonSchema = json.listOf(json.ref('ExportWarning'));
-
-/** Why an approved order is not sent. */
-export const shownWarnings = (of: readonly ExportWarning[] = []): readonly object[] =>
-  of.map((warning) => exportWarning.show({ ...warning, message: warningText(warning) }));
-
 /** Without the changes. */
 export const historyEntry = json.view<ShownEntry>({
   id: [json.uuid, ({ eventId }) => eventId],
@@ -43,7 +30,6 @@ export const historyEntry = json.view<ShownEntry>({
   status_from: json.nullableText,
   status_to: json.text,
   reasons: json.listOf(json.text),
-  warnings: [warnings, ({ warnings: of }) => shownWarnings(of)],
   revision: json.count,
   position: json.count,
   correlation_id: json.text,
@@ -54,7 +40,6 @@ export const historyEntry = json.view<ShownEntry>({
 export const historyList = {
   work: 'list',
   summary: 'The history of an order',
-  description: `A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes of entries, and so may have fewer than \`perPage\`; an entry that is larger comes alone. A page that has a next one never changes.`,
   query: PAGING_PARAMETERS,
   answer: json.answer('A page of events, oldest first.', json.ref('OrderHistory')),
 } as const;
@@ -68,15 +53,22 @@ export async function historyReply(
 ): Promise<Reply> {
   const { page, perPage } = parsePaging(query);
   const tenant = tenantOf(api.commands, req.context.tenant.name);
-  const found = await orderHistoryPage(api.commands.eventStore, tenant, id, { page, perPage }, cancellation);
-  const { entries, total, ...place } = found;
-  if (total === 0) throw unknown;
-  const records = entries.map((entry) => {
+  const { eventStore } = api.commands;
+  const last = await eventStore.lastAppend(orderStream(tenant.name, id));
+  if (last === undefined) throw unknown;
+  const records: string[] = [];
+  let bytes = 0;
+  for await (const entry of orderHistory(eventStore, tenant, id, (page - 1) * perPage, cancellation)) {
+    if (records.length === perPage || entry.revision > last.revision) break;
     const actor = shownActor(api.commands, tenant, entry.actor);
-    return JSON.stringify({ ...historyEntry.show({ ...entry, actor }), changes: entry.changes });
-  });
-  const list = { page, perPage, kept: [], url: requestUrl(req, api.config), total };
-  return { body: collectionEnvelope(records.join(), { ...list, place: { ...place, count: entries.length } }) };
+    const text = JSON.stringify({ ...historyEntry.show({ ...entry, actor }), changes: entry.changes });
+    bytes += Buffer.byteLength(text);
+    if (bytes > MAX_PAGE_BYTES)
+      throw new AnswerTooLargeError(`A page has at most ${MAX_PAGE_BYTES} bytes: ask for fewer entries with perPage.`);
+    records.push(text);
+  }
+  const list = { page, perPage, kept: [], url: requestUrl(req, api.config), total: last.revision + 1 };
+  return { body: collectionEnvelope(records.join(), list) };
 }
 
 const ofEvent = (schema: json.JsonSchema, name: 'at' | 'kind' | 'eventId' | 'revision' | 'position') =>
@@ -137,7 +129,6 @@ export const history: Resource = {
       changes: json.listOf(json.ref('FieldChange')),
     }),
     FieldChange: json.closedObject({ table: json.text, id: json.uuid, field: json.text, from: {}, to: {} }),
-    ExportWarning: exportWarning.schema,
     FieldDifference: json.closedObject({ from: {}, to: {} }),
     RecordHistory: json.linkedEntries('RecordHistoryEntry', MAX_ENTRIES),
     RecordHistoryEntry: recordEntry.schema,
@@ -147,7 +138,7 @@ export const history: Resource = {
       id: 'listHistory',
       work: 'list',
       summary: 'The history of a record, also of a deleted one',
-      description: `Of an order: by page and perPage, the oldest event first. ${historyList.description} Of other records: by cursor and limit, the newest change first: each change of its fields by a single request, a batch, a clean-up or an undo, with its actor. A sync that leaves its fields as they are is no change.`,
+      description: `Of an order: by page and perPage, the oldest event first. Of other records: by cursor and limit, the newest change first: each change of its fields by a single request, a batch, a clean-up or an undo, with its actor. A sync that leaves its fields as they are is no change.`,
       query: [...PAGING_PARAMETERS, ...parametersIn(recordQuery)],
       answer: json.answer('One page.', { anyOf: [json.ref('OrderHistory'), json.ref('RecordHistory')] }),
       allow: 'read',

@@ -51,14 +51,12 @@ type PageOf = Paging & {
   readonly kept: ListQuery['kept'];
   /** Number of records on all pages. */
   readonly total: number;
-  /** Where the page is, if pages may have fewer than `perPage` records. */
-  readonly place?: { readonly before: number; readonly count: number; readonly pages: number };
 };
 
 /** A page of a list, by number. */
 export function collectionEnvelope(records: string, list: PageOf): string {
-  const { page, perPage, total, place = placeOf(list) } = list;
-  const lastPage = Math.max(1, place.pages);
+  const { page, perPage, total } = list;
+  const lastPage = Math.max(1, Math.ceil(total / perPage));
   const repeated = new URLSearchParams([['perPage', String(perPage)], ...list.kept]);
   const linkTo = (at: number): string => `${list.url}?page=${at}&${repeated}`;
   const links = {
@@ -67,14 +65,9 @@ export function collectionEnvelope(records: string, list: PageOf): string {
     prev: page > 1 ? linkTo(Math.min(page - 1, lastPage)) : null,
     next: page < lastPage ? linkTo(page + 1) : null,
   };
-  const { before, count } = place;
-  const [from, to] = count === 0 ? [0, 0] : [before + 1, before + count];
-  return envelope(records, links, { current_page: page, from, to, per_page: perPage, last_page: lastPage, total });
-}
-
-function placeOf({ page, perPage, total }: PageOf): NonNullable<PageOf['place']> {
   const before = (page - 1) * perPage;
-  return { before, count: Math.max(0, Math.min(perPage, total - before)), pages: Math.ceil(total / perPage) };
+  const [from, to] = before >= total ? [0, 0] : [before + 1, Math.min(before + perPage, total)];
+  return envelope(records, links, { current_page: page, from, to, per_page: perPage, last_page: lastPage, total });
 }
 
 type ListRequest = Pick<Call, 'req' | 'query'>;

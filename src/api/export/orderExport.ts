@@ -7,20 +7,16 @@ import { readFile } from 'node:fs/promises';
 import { Zip, ZipDeflate } from 'fflate';
 import { NotFoundError } from '../../commands/context.js';
 import { recordAccess } from '../../commands/identity/access.js';
-import { loadOrder } from '../../commands/orders/loadOrder.js';
 import { recordId } from '../../commands/tables.js';
-import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_EXPORT_BYTES, MAX_EXPORT_EVENTS } from '../../domain/limits.js';
 import { deliveryStream, orderStream } from '../../domain/streams.js';
 import type { Revision } from '../../ports/eventStore.js';
 import { AnswerTooLargeError } from '../../queries/storedRecord.js';
-import type { Cancellation } from '../../supervision/cancellation.js';
 import { untilShown } from '../assets/moments.js';
 import { replaySteps } from '../assets/replay.js';
 import type { Api } from '../deps.js';
 import { unavailable } from '../errors.js';
 import type { Call, Reply } from '../routes/operation.js';
-import { howToCheck } from './howToCheck.js';
 
 const ZIP_TYPE = 'application/zip';
 
@@ -29,7 +25,7 @@ export const exportOfOrder = {
   work: 'costly',
   summary: 'An order for a dispute: its replay, its events, their proofs, and what checks them',
   description:
-    'A ZIP archive: the replay as JSON, the events of the order and of its deliveries to the byte, a proof of each, the last checkpoint with its key, programs that check them, and HOW-TO-CHECK.md, which says how and what it does not prove. Events that no checkpoint covers yet have no proof. That somebody exported it is an entry of the activity. 503 while the service makes the tree.',
+    'A ZIP archive: the replay, the events of the order and of its deliveries to the byte, a proof of each that the last checkpoint covers, programs that check them, and HOW-TO-CHECK.md. That somebody exported it is an entry of the activity.',
   answer: {
     description: 'The archive.',
     headers: { 'Content-Disposition': { description: 'Its name.', schema: { type: 'string' } } },
@@ -56,19 +52,12 @@ class Archive {
     this.#bytes += piece.length;
   });
 
-  /** @returns a function that writes more of the file; `isLast` ends it. @throws AnswerTooLargeError */
-  begin(name: string): (content: string | Uint8Array, isLast?: boolean) => void {
+  /** @throws AnswerTooLargeError */
+  file(name: string, content: string | Uint8Array): void {
     const file = new ZipDeflate(name);
     this.#zip.add(file);
-    return (content, isLast = false) => {
-      file.push(Buffer.from(content), isLast);
-      if (this.#bytes > MAX_EXPORT_BYTES)
-        throw new AnswerTooLargeError(`The export has more than ${MAX_EXPORT_BYTES} bytes.`);
-    };
-  }
-
-  file(name: string, content: string | Uint8Array): void {
-    this.begin(name)(content, true);
+    file.push(Buffer.from(content), true);
+    requireFew(0, this.#bytes);
   }
 
   end(): Uint8Array {
@@ -78,9 +67,11 @@ class Archive {
 }
 
 /** @throws AnswerTooLargeError */
-function requireFew(events: number): void {
-  if (events > MAX_EXPORT_EVENTS)
-    throw new AnswerTooLargeError(`The order and its deliveries have more than ${MAX_EXPORT_EVENTS} events.`);
+function requireFew(events: number, characters = 0): void {
+  if (events > MAX_EXPORT_EVENTS || characters > MAX_EXPORT_BYTES)
+    throw new AnswerTooLargeError(
+      `The order and its deliveries have more than ${MAX_EXPORT_EVENTS} events, or ${MAX_EXPORT_BYTES} bytes.`,
+    );
 }
 
 /** The export is noted when it is made, before anything of it is sent; one that cannot be noted is refused. */
@@ -88,24 +79,27 @@ export async function exportReply(api: Api, { req, caller, tenant, path }: Call)
   const { commands, exportParts } = api;
   const orderId = recordId(tenant.orderModel, path.id);
   const cancellation = req.context.deadline;
-  const order = await loadOrder(commands.eventStore, tenant.name, orderId, { cancellation });
-  if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
   const checkpoint = await exportParts.checkpoint();
   if (checkpoint === undefined) throw notReady();
   const signed = checkpoint === 'none' ? undefined : checkpoint;
   await untilShown(api, tenant.name);
 
-  const exported = { tenant, orderId, exportedAt: commands.now(), cancellation };
   const archive = new Archive();
-  const streams = [
-    ['order', orderStream(tenant.name, orderId)] as const,
-    ...(await writeReplay(archive, api, exported)).map(
-      (id) => [`delivery-${id}`, deliveryStream(tenant.name, id)] as const,
-    ),
-  ];
-  const unproved = { uncovered: [] as string[], changed: [] as string[], erased: [] as string[] };
+  const streams = new Map([[orderStream(tenant.name, orderId), 'order']]);
+  const replay: string[] = [];
+  let characters = 0;
+  for await (const { text, deliveries } of replaySteps(api, tenant, orderId, 0, cancellation)) {
+    for (const { id } of deliveries) streams.set(deliveryStream(tenant.name, id), `delivery-${id}`);
+    replay.push(text);
+    characters += text.length;
+    requireFew(replay.length, characters);
+  }
+  if (replay.length === 0) throw new NotFoundError(`There is no order ${orderId}.`);
+  const about = { tenant: tenant.name, order_id: orderId, exported_at: commands.now() };
+  archive.file('replay.json', `${JSON.stringify(about).slice(0, -1)},"data":[\n${replay.join(',\n')}\n]}\n`);
+  const unproved: string[] = [];
   let count = 0;
-  for (const [stream, name] of streams) {
+  for (const [name, stream] of streams) {
     for (let from: Revision | undefined = 0; from !== undefined; ) {
       cancellation.throwIfCancelled();
       const found = await exportParts.prove(name, from, signed?.note);
@@ -115,7 +109,7 @@ export async function exportReply(api: Api, { req, caller, tenant, path }: Call)
       for (const event of found.events) {
         const file = `${stream}-${String(event.revision).padStart(NUMBER_DIGITS, '0')}`;
         archive.file(`events/${file}.json`, `${event.leaf}\n`);
-        if ('unproved' in event) unproved[event.unproved].push(file);
+        if ('unproved' in event) unproved.push(`${file}: ${WHY_UNPROVED[event.unproved]}`);
         else {
           const { leaf, proof } = event;
           archive.file(`proofs/${file}.json`, `${JSON.stringify({ data: { leaf, proof } })}\n`);
@@ -129,7 +123,7 @@ export async function exportReply(api: Api, { req, caller, tenant, path }: Call)
     archive.file('key', `${signed.key}\n`);
   }
   for (const name of VERIFIER_FILES) archive.file(`verifier/${name}`, await readFile(new URL(name, VERIFIERS)));
-  archive.file('HOW-TO-CHECK.md', howToCheck({ ...exported, ...unproved, tenant: tenant.name }));
+  archive.file('HOW-TO-CHECK.md', howToCheck(unproved));
   const body = archive.end();
   await recordAccess(commands, caller, [{ type: 'OrderExported', data: { orderId } }]);
   const headers = {
@@ -139,30 +133,38 @@ export async function exportReply(api: Api, { req, caller, tenant, path }: Call)
   return { body, headers };
 }
 
-type Exported = {
-  readonly tenant: Tenant;
-  readonly orderId: string;
-  readonly exportedAt: string;
-  readonly cancellation: Cancellation;
+/** Why an event of the export has no proof. */
+const WHY_UNPROVED = {
+  uncovered: 'no checkpoint covered it yet; export again later',
+  erased: 'values of it were erased, as a law demands (DataErased in the log says who, when and why)',
+  changed: 'it is not what the checkpoint covers: the log was changed',
 };
 
-/** @returns the ids of the deliveries in the replay */
-async function writeReplay(
-  archive: Archive,
-  api: Api,
-  { tenant, orderId, exportedAt, cancellation }: Exported,
-): Promise<readonly string[]> {
-  const write = archive.begin('replay.json');
-  const head = { tenant: tenant.name, order_id: orderId, exported_at: exportedAt };
-  write(`${JSON.stringify(head).slice(0, -1)},"data":[\n`);
-  const deliveries = new Set<string>();
-  let steps = 0;
-  for await (const step of replaySteps(api, { tenant, orderId, from: 0, cancellation })) {
-    for (const { id } of step.deliveries) deliveries.add(id);
-    write(`${steps === 0 ? '' : ',\n'}${step.text}`);
-    steps += 1;
-    requireFew(steps);
-  }
-  write('\n]}\n', true);
-  return [...deliveries];
-}
+/** A test runs its commands as they are printed. */
+const howToCheck = (unproved: readonly string[]): string => `# How to check this export
+
+| File | What it is |
+|---|---|
+| \`replay.json\` | what happened to the order, made from the events |
+| \`events/*.json\` | the events of the order and of its deliveries to webhooks, to the byte as the log has them |
+| \`proofs/*.json\` | for each event the proof that it is in the log that the checkpoint covers ([c2sp.org/tlog-proof](https://c2sp.org/tlog-proof)) |
+| \`checkpoint\` | number of the log's events, and the root of the Merkle tree over them, signed (RFC 6962, Ed25519) |
+| \`key\` | the public key, as a copy |
+| \`verifier/\` | programs in Node, Python and Go that check a proof; they use nothing of the service |
+${unproved.length === 0 ? '' : `\nEvents without a proof:\n\n${unproved.map((why) => `- ${why}\n`).join('')}`}
+1. A forger would put a forged key beside the export: compare \`key\` with the one that the operator gave you before (\`dynamic-assets audit keys\`).
+2. Compare \`checkpoint\` with those that were kept where the operator cannot change them. One of the same size (second line) must have the same root (third line); for another, ask the operator for \`dynamic-assets audit verify --checkpoint <yours>\`.
+3. Check that the events are in that log. Each program prints the event that its proof is of:
+
+\`\`\`sh
+wrong=0
+for proof in proofs/*.json; do
+  node verifier/proof.mjs "$(cat key)" < "$proof" | cmp -s - "events/\${proof##*/}" || { echo "WRONG $proof"; wrong=1; }
+done
+[ "$wrong" = 0 ] && echo "All events with a proof are in the log that the key has signed."
+\`\`\`
+
+4. The events of a stream are numbered from 0 without a gap (\`revision\`), so none is left out before the last one.
+
+Nothing of this proves that an event says the truth, that nothing was changed before the first checkpoint that was kept elsewhere, or that nothing came after the last event.
+`;

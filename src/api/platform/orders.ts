@@ -1,12 +1,11 @@
 /** Validation of orders by users: `/api/v1/platform/orders`. */
-import type { Request } from 'express';
 import { z } from 'zod';
 import type { Application } from '../../commands/application.js';
 import { parseBody } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
 import { loadOrder } from '../../commands/orders/loadOrder.js';
-import { exportSnapshot, type SnapshotSource, snapshotOf } from '../../commands/orders/orderWriter.js';
+import { exportSnapshot } from '../../commands/orders/orderWriter.js';
 import { requireOneOf, tagOf } from '../../commands/preconditions.js';
 import { recordId } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
@@ -14,26 +13,18 @@ import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { boundedList, withinListBytes } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_LIST_ENTRIES, MAX_REASON_LENGTH } from '../../domain/limits.js';
-import { warningsOf } from '../../domain/order/approval.js';
-import { approverOf, shownOrder } from '../../domain/order/exportDocument.js';
+import { approverOf, wholeOrder } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
 import { problemsOf } from '../../domain/order/problems.js';
-import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/status.js';
-import { historyList, historyReply, shownWarnings, warnings } from '../assets/history.js';
-import { AT, atPosition, type Moment, momentIn, pastOf, recordsAt } from '../assets/moments.js';
+import { historyList, historyReply } from '../assets/history.js';
 import { writtenReply } from '../assets/records.js';
-import { orderReplay, replayReply } from '../assets/replay.js';
-import { idempotencyKeyOf } from '../changeOptions.js';
-import type { Api } from '../deps.js';
+import { orderReplay, problemView, replayReply } from '../assets/replay.js';
 import { preconditionOf } from '../entityTags.js';
-import { notFound } from '../errors.js';
 import { exportOfOrder, exportReply } from '../export/orderExport.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { problemView } from '../orderSummaries.js';
-import type { Reply, Resource } from '../routes/operation.js';
-import { CHANGES, RECORD_ID } from '../routes/operation.js';
+import { CHANGES, RECORD_ID, type Resource } from '../routes/operation.js';
 
 const reasonText = z
   .string('must be a string.')
@@ -64,47 +55,41 @@ function saveSchema(orderType: AssetType): json.JsonSchema {
   return json.extended(recordInputSchema(orderType, 'update'), { processing_status: json.oneOf(SET_BY_SAVING) });
 }
 
+const warning = json.closedObject({
+  code: json.oneOf(['no_webhook', 'webhook_disabled']),
+  webhook_id: json.orNull(json.uuid),
+  message: json.text,
+});
+
+/** Why an order that is approved now would not be sent at once. */
+function warningsOf({ webhooks }: Pick<Tenant, 'webhooks'>): readonly object[] {
+  const wanting = [...webhooks.values()].filter(({ events }) => events.includes('order.approved'));
+  const message = 'No webhook subscribes to order.approved, so the order is sent to nobody.';
+  if (wanting.length === 0) return [{ code: 'no_webhook', webhook_id: null, message }];
+  return wanting.flatMap(({ id, name, disabled }) => {
+    if (disabled === undefined) return [];
+    const why = `Webhook ${name} is disabled: ${disabled.reason} The order is sent to it when it is enabled.`;
+    return [{ code: 'webhook_disabled', webhook_id: id, message: why }];
+  });
+}
+
 /**
  * Has the form of the export that an approval would send (spec §2.3), with the order's own status, reasons and
  * approval. The answer's tag is made of its bytes, so it changes with the order's parts and with the records they name.
  */
 async function orderAnswer(commands: Application, tenant: Tenant, orderId: string, order: Order): Promise<string> {
+  const { assetTypes, users } = tenant;
   const snapshot = await exportSnapshot(commands, tenant.name, orderId, order);
-  return documentAnswer(tenant, snapshot, order, shownWarnings(warningsOf(order, tenant.webhooks)));
-}
-
-/** @param tenant whose users may have approved it, with its tables at the moment of the snapshot */
-function documentAnswer(
-  tenant: Pick<Tenant, 'users' | 'assetTypes'>,
-  snapshot: ExportSnapshot,
-  order: Order,
-  said: readonly object[],
-): string {
   // Undefined if nobody approved it, or the user was removed since.
-  const user = tenant.users.get(Number(order.fields.approved_by ?? 0));
-  const approver = user === undefined ? null : approverOf(user);
-  const problems = problemsOf(snapshot, tenant.assetTypes);
+  const user = users.get(Number(order.fields.approved_by ?? 0));
   const actions = actionsOn(order.status);
-  const shown = shownOrder(snapshot, tenant.assetTypes);
-  return JSON.stringify({ data: { ...shown, approver, problems, warnings: said, actions } });
-}
-
-/**
- * The order as it was, with its parts and the records that they named, as these were. Without warnings: they are about the
- * webhooks of now.
- */
-async function pastOrderAnswer(api: Api, req: Request, tenant: Tenant, id: string, moment: Moment): Promise<Reply> {
-  const { deadline } = req.context;
-  const past = await pastOf(api, req, moment);
-  const { assetTypes } = past.tenant;
-  const until = { position: past.position, cancellation: deadline };
-  const order = await loadOrder(api.commands.eventStore, tenant.name, id, until);
-  if (order === undefined) throw notFound(`There was no order ${id} then.`);
-  const reads = recordsAt(api, past);
-  const find: SnapshotSource['find'] = (table, key, values) => reads.find({ tenant: tenant.name, table }, key, values);
-  const snapshot = await snapshotOf({ assetTypes, find }, id, order.state);
-  const body = documentAnswer({ users: tenant.users, assetTypes }, snapshot, order.state, []);
-  return { body, headers: atPosition(past.position) };
+  const more = {
+    approver: user === undefined ? null : approverOf(user),
+    problems: problemsOf(snapshot, assetTypes),
+    warnings: actions.length > 0 ? warningsOf(tenant) : [],
+    actions,
+  };
+  return JSON.stringify({ data: { ...wholeOrder(snapshot, assetTypes), ...more } });
 }
 
 /** The order's fields, and the record or list of each relationship. */
@@ -118,7 +103,7 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
     ...Object.fromEntries(relations),
     approver: json.orNull(json.ref('Approver')),
     problems: json.listOf(json.ref('OrderProblem')),
-    warnings,
+    warnings: json.listOf(json.ref('ExportWarning')),
     actions: {
       ...json.listOf(json.oneOf(Object.keys(ACTIONS))),
       description: 'What validators may do with an order in this state.',
@@ -144,13 +129,13 @@ const orderResponse =
 const approvedResponse = (orderType: AssetType): json.ResponseObject =>
   json.answer('The order.', {
     type: 'object',
-    properties: { data: json.tableRef('record', orderType), warnings },
-    required: ['data'],
+    properties: { data: json.tableRef('record', orderType), warnings: json.listOf(json.ref('ExportWarning')) },
+    required: ['data', 'warnings'],
   });
 
 export const orders: Resource = {
   tag: 'platform: orders',
-  schemas: { OrderProblem: problemView.schema, Approver: approver },
+  schemas: { OrderProblem: problemView.schema, ExportWarning: warning, Approver: approver },
   pathParameters: { id: { ...RECORD_ID, name: 'order_id' } },
   operations: {
     'GET /orders/:id': {
@@ -158,14 +143,10 @@ export const orders: Resource = {
       id: 'platformGetOrder',
       summary: 'An order with its parts and the records they name',
       allow: 'users',
-      query: [AT],
       answer: orderDocumentResponse,
       // Reads the order's stream, not the rows.
-      async handle(api, { req, tenant, path, query }) {
+      async handle({ commands }, { req, tenant, path }) {
         const id = recordId(tenant.orderModel, path.id);
-        const moment = momentIn(query);
-        if (moment !== undefined) return pastOrderAnswer(api, req, tenant, id, moment);
-        const { commands } = api;
         const order = await loadOrder(commands.eventStore, tenant.name, id, { cancellation: req.context.deadline });
         if (order === undefined) throw unknownOrder(id);
         return { body: await orderAnswer(commands, tenant, id, order.state) };
@@ -234,15 +215,10 @@ export const orders: Resource = {
       allow: 'validators',
       body: { ...json.bodyOf(approveBody, { override: true, reason: 'The item follows tomorrow.' }), optional: true },
       answer: approvedResponse,
-      honours: ['idempotency-key'],
-      async handle({ commands }, { req, caller, path, body: sent, person: user }) {
-        const { reason } = parseBody(approveBody, sent);
-        const keyed = { key: idempotencyKeyOf(req), body: sent };
-        const approved = await approveOrder(commands, caller, path.id, user, reason, keyed);
-        const { record: data, position, isReplayed } = approved;
-        const said = shownWarnings(approved.warnings);
-        const body = JSON.stringify({ data, ...(said.length > 0 && { warnings: said }) });
-        return { body, written: position, isReplayed };
+      async handle({ commands }, { caller, tenant, path, body, person }) {
+        const { reason } = parseBody(approveBody, body);
+        const { record: data, position } = await approveOrder(commands, caller, path.id, person, reason);
+        return { body: JSON.stringify({ data, warnings: warningsOf(tenant) }), written: position };
       },
     },
     'POST /orders/:id/reject': {

@@ -1,13 +1,11 @@
-/** Writes the stream of one order, and makes its view and the snapshot that exports are made of. */
+/** Writes the stream of one order, and makes the snapshot that exports are made of. */
 
-import { type AssetType, type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
-import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
+import { type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
 import type { OrderEvent } from '../../domain/order/events.js';
-import type { Order, OrderDecision } from '../../domain/order/order.js';
-import type { ExportSnapshot, SnapshotPart } from '../../domain/order/snapshot.js';
+import { type Order, type OrderDecision, orderAlone } from '../../domain/order/order.js';
+import { type ExportSnapshot, isReference, nameIn, type SnapshotPart } from '../../domain/order/snapshot.js';
 import { orderStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
-import type { StoredRecord } from '../../queries/storedRecord.js';
 import type { Application } from '../application.js';
 import { untilTenantIsShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
@@ -73,101 +71,41 @@ function acceptedEvents(decision: OrderDecision): readonly OrderEvent[] {
   }
 }
 
-export const orderView = (assetType: AssetType, id: string, order: Order): RecordView =>
-  recordView(assetType, { id, ...order, fields: { ...order.fields, processing_status: order.status } });
-
-/** By table, then by the value that refers to a record there. */
-export type Related = Map<string, Map<string, RecordView>>;
-
-export const relatedIn = (related: Related): ExportSnapshot['related'] =>
-  Object.fromEntries([...related].map(([table, records]) => [table, Object.fromEntries(records)]));
-
-/** Where the tables of a snapshot, and the reference records in it, come from. */
-export type SnapshotSource = {
-  readonly assetTypes: ReadonlyMap<string, AssetType>;
-  /** See `DecisionReads.find`. */
-  readonly find: (table: string, key: string, values: readonly string[]) => Promise<readonly StoredRecord[]>;
-};
-
-/** The order and its parts from the log, and the reference records that they refer to from the read model. */
+/** The order and its parts from the log, and the reference records that they refer to from the rows. */
 export async function exportSnapshot(
-  commands: Application,
+  { directory, queries }: Application,
   tenant: string,
   orderId: string,
   order: Order,
 ): Promise<ExportSnapshot> {
-  const { assetTypes } = tenantOf(commands, tenant);
-  const find: SnapshotSource['find'] = (table, key, values) =>
-    commands.queries.records.find({ tenant, table }, key, values);
-  return snapshotOf({ assetTypes, find }, orderId, order);
-}
-
-export async function snapshotOf(
-  { assetTypes, find }: SnapshotSource,
-  orderId: string,
-  order: Order,
-): Promise<ExportSnapshot> {
-  const typeOf = (table: string): AssetType => assetTypeOf({ assetTypes }, table);
-  const head = orderView(typeOf(order.table), orderId, order);
-  const parts = [...order.parts.values()].map((part) => ({
-    table: part.table,
-    record: recordView(typeOf(part.table), part),
-  }));
-  const related: Related = new Map();
-  let found: readonly SnapshotPart[] = [{ table: order.table, record: head }, ...parts];
+  const { assetTypes } = tenantOf({ directory }, tenant);
+  const snapshot = orderAlone(assetTypes, orderId, order);
+  const related = new Map<string, Map<string, RecordView>>();
+  let found: readonly SnapshotPart[] = [{ table: order.table, record: snapshot.order }, ...snapshot.parts];
   // A record may refer to others in turn (an item to its unit code). Tables do not refer in circles: two rounds are all.
-  while (found.length > 0) found = await findRelated(find, typeOf, found, related);
-  return {
-    table: order.table,
-    order: head,
-    parts,
-    related: relatedIn(related),
-  };
-}
-
-/** Values that one query names. */
-const VALUES_AT_ONCE = 100;
-
-/** Adds the reference records that these name to `related`. @returns the added ones */
-export async function findRelated(
-  find: SnapshotSource['find'],
-  typeOf: (table: string) => AssetType,
-  records: readonly SnapshotPart[],
-  related: Related,
-): Promise<readonly SnapshotPart[]> {
-  const wanted = new Map<string, { table: string; key: string; values: Set<string> }>();
-  for (const { table, record } of records) {
-    for (const relation of typeOf(table).relationships) {
-      const value = record[relation.field];
-      if (relation.kind !== 'belongs_to' || typeof value !== 'string' || typeOf(relation.table).role !== 'reference')
-        continue;
-      if (related.get(relation.table)?.has(value) === true) continue;
-      const name = `${relation.table}.${relation.key}`;
-      const entry = wanted.get(name) ?? { table: relation.table, key: relation.key, values: new Set() };
-      entry.values.add(value);
-      wanted.set(name, entry);
-    }
-  }
-  const found: SnapshotPart[] = [];
-  for (const { table, key, values } of wanted.values()) {
-    const records = related.get(table) ?? new Map<string, RecordView>();
-    related.set(table, records);
-    for (const some of inGroups([...values])) {
-      for (const stored of await find(table, key, some)) {
-        const record = recordView(typeOf(table), stored);
-        records.set(keyValue(stored, key), record);
-        found.push({ table, record });
+  while (found.length > 0) {
+    const wanted = new Map<string, { key: string; values: Set<string> }>();
+    for (const { table, record } of found) {
+      for (const relation of assetTypeOf({ assetTypes }, table).relationships) {
+        const value = nameIn(record, relation.field);
+        if (value === '' || !isReference(assetTypes, relation) || related.get(relation.table)?.has(value)) continue;
+        const of = wanted.get(relation.table) ?? { key: relation.key, values: new Set() };
+        wanted.set(relation.table, of);
+        of.values.add(value);
       }
     }
+    const next: SnapshotPart[] = [];
+    for (const [table, { key, values }] of wanted) {
+      const records = related.get(table) ?? new Map<string, RecordView>();
+      related.set(table, records);
+      for (const stored of await queries.records.find({ tenant, table }, key, [...values])) {
+        const record = recordView(assetTypeOf({ assetTypes }, table), stored);
+        records.set(nameIn(record, key), record);
+        next.push({ table, record });
+      }
+    }
+    found = next;
   }
-  return found;
+  const entries = [...related].map(([table, records]) => [table, Object.fromEntries(records)]);
+  return { ...snapshot, related: Object.fromEntries(entries) };
 }
-
-export const inGroups = <Value>(values: readonly Value[]): readonly (readonly Value[])[] =>
-  Array.from({ length: Math.ceil(values.length / VALUES_AT_ONCE) }, (_, at) =>
-    values.slice(at * VALUES_AT_ONCE, (at + 1) * VALUES_AT_ONCE),
-  );
-
-/** The value by which others name the record. */
-export const keyValue = (record: StoredRecord, key: string): string =>
-  key === 'id' ? record.id : String(ownValue(record.fields, key));

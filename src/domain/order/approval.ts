@@ -1,47 +1,36 @@
-/** The rules of an order's export (spec §3, §6.4): approval, rejection, failure, late delivery, warnings. Pure. */
-import type { Webhook } from '../identity/directory.js';
+/** The rules of an order's export (spec §3, §6.4): approval, rejection, failure, late delivery. Pure. */
 import { MAX_LIST_ENTRIES } from '../limits.js';
-import type { DisabledWarning, ExportWarning, OrderExportDelivered, OrderExportFailed } from './events.js';
-import type { Approver } from './exportDocument.js';
+import type { OrderExportDelivered, OrderExportFailed } from './events.js';
+import { type Approval, exportDocument } from './exportDocument.js';
 import { accept, conflict, move, type Order, type OrderDecision, refuse } from './order.js';
-import { errorsOf, type Problem } from './problems.js';
-import type { ExportSnapshot } from './snapshot.js';
-import { ACTIONS, mayBe, TO_VALIDATE } from './status.js';
+import { errorsOf, problemsOf } from './problems.js';
+import type { AssetTypes, ExportSnapshot } from './snapshot.js';
+import { ACTIONS, mayBe } from './status.js';
 
 /**
  * Approval (spec §3): needs `validated` or `failed`. An order with problems (unknown references, impossible values) needs a
- * reason of the approver.
+ * reason of the approver. @throws OrderDocumentTooLargeError
  */
 export function approveOrder(
   order: Order,
-  approver: Approver,
-  approvedAt: string,
+  approval: Approval,
   snapshot: ExportSnapshot,
-  {
-    problems,
-    reason,
-    warnings = [],
-  }: {
-    readonly problems: readonly Problem[];
-    readonly reason?: string | undefined;
-    readonly warnings?: readonly ExportWarning[];
-  },
+  assetTypes: AssetTypes,
+  reason?: string,
 ): OrderDecision {
   if (!mayBe('approve', order.status))
     return conflict(
       `An order can be approved when it is ${ACTIONS.approve.join(' or ')}; this one is ${order.status}.`,
     );
+  exportDocument(snapshot, approval, assetTypes);
+  const problems = problemsOf(snapshot, assetTypes);
   if (problems.length > 0 && reason === undefined)
     return { kind: 'invalid', errors: errorsOf(problems), advice: TO_OVERRIDE };
-  const data = {
-    status: move(order, 'submitted'),
-    approvedAt,
-    approver,
-    snapshot,
-    ...(problems.length > 0 && reason !== undefined && { override: { reason, problems } }),
-    ...(warnings.length > 0 && { warnings }),
-  };
-  return accept({ type: 'OrderApproved', data });
+  const override = problems.length > 0 && reason !== undefined && { override: { reason, problems } };
+  return accept({
+    type: 'OrderApproved',
+    data: { status: move(order, 'submitted'), ...approval, snapshot, ...override },
+  });
 }
 
 const TO_OVERRIDE =
@@ -95,30 +84,3 @@ function undeliveredOf(order: Order, approvalEventId: string): readonly string[]
 
 const errorReasonsOf = ({ fields }: Order): readonly string[] =>
   Array.isArray(fields.error_reason) ? fields.error_reason : [];
-
-/** Warnings for an order that is approved now: no webhook subscribes, or a subscribed one is disabled. */
-export function approvalWarnings(webhooks: Iterable<Webhook>): readonly ExportWarning[] {
-  const wanting = [...webhooks].filter(({ events }) => events.includes('order.approved'));
-  if (wanting.length === 0) return [{ code: 'no_webhook' }];
-  return wanting.flatMap(({ id, name, disabled }): DisabledWarning[] =>
-    disabled === undefined
-      ? []
-      : [{ code: 'webhook_disabled', webhookId: id, name, reason: disabled.reason, since: disabled.since }],
-  );
-}
-
-/** What an approval would warn of now; of an approved order, the warnings of its approval that still hold. */
-export function warningsOf(
-  { status, lastApproval }: Order,
-  webhooks: ReadonlyMap<string, Webhook>,
-): readonly ExportWarning[] {
-  if (TO_VALIDATE.some((each) => each === status)) return approvalWarnings(webhooks.values());
-  if (status !== 'submitted') return [];
-  const isDisabled = ({ webhookId, since }: DisabledWarning) => webhooks.get(webhookId)?.disabled?.since === since;
-  return lastApproval?.warnings.filter((each) => each.code === 'no_webhook' || isDisabled(each)) ?? [];
-}
-
-export const warningText = (warning: ExportWarning): string =>
-  warning.code === 'no_webhook'
-    ? 'No webhook subscribes to order.approved, so the order is sent to nobody.'
-    : `Webhook ${warning.name} is disabled: ${warning.reason} The order is sent to it when it is enabled.`;

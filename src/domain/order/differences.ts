@@ -1,9 +1,9 @@
-/** What an event of an order tells: the status before and after, reasons, warnings, and the changed fields. Pure. */
+/** What an event of an order tells: the status before and after, reasons, and the changed fields. Pure. */
 import { changesOf, clearedFields, type FieldValue } from '../assetTypes/fieldTypes.js';
 import { orderEffects } from '../effects.js';
 import type { RecordDifference } from '../referenceTable/differences.js';
-import { warningText } from './approval.js';
-import type { ExportWarning, OrderEvent } from './events.js';
+import type { OrderEvent } from './events.js';
+import type { Problem } from './problems.js';
 
 /** A changed field of the order or of one of its parts. */
 export type FieldChange = {
@@ -19,8 +19,8 @@ export type OrderChange = {
   readonly statusFrom: string | null;
   readonly statusTo: string;
   readonly reasons: readonly string[];
-  /** Only on approvals: why the export is not sent. */
-  readonly warnings?: readonly ExportWarning[];
+  /** In spite of which it was approved. */
+  readonly problems: readonly Problem[];
   readonly changes: readonly FieldChange[];
 };
 
@@ -32,7 +32,7 @@ export function changeOfOrder(event: OrderEvent, orderModel: string, orderId: st
     statusFrom: status.from,
     statusTo: status.to,
     reasons: reasonsOf(event),
-    ...(event.type === 'OrderApproved' && event.data.warnings !== undefined && { warnings: event.data.warnings }),
+    problems: event.type === 'OrderApproved' ? (event.data.override?.problems ?? []) : [],
     changes: orderDifferences(event, orderModel, orderId).flatMap(({ table, id, fields }) =>
       Object.entries(fields).map(([field, { from, to }]) => ({ table, id, field, from, to })),
     ),
@@ -45,8 +45,6 @@ function reasonsOf(event: OrderEvent): readonly string[] {
       return event.data.errorReason ?? [];
     case 'OrderApproved':
       return event.data.override === undefined ? [] : [event.data.override.reason];
-    case 'OrderExportHeld':
-      return [warningText(event.data.warning)];
     case 'OrderRejected':
     case 'OrderExportFailed':
     case 'OrderExportDelivered':

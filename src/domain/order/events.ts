@@ -16,16 +16,6 @@ export type PartFields = PartName & { readonly fields: Fields };
 export type PartChanges = PartName & { readonly changes: Changes };
 type Reasons = { readonly reasons: readonly string[] };
 
-/** Why an approved order is not sent: no webhook subscribes, or a subscribed one is disabled, since a time (ISO 8601). */
-export type ExportWarning = { readonly code: 'no_webhook' } | DisabledWarning;
-export type DisabledWarning = {
-  readonly code: 'webhook_disabled';
-  readonly webhookId: string;
-  readonly name: string;
-  readonly reason: string;
-  readonly since: string;
-};
-
 /** `snapshot` is exactly what was approved: every export of this approval is made from it. */
 export type OrderApproved = EventOf<
   'OrderApproved',
@@ -33,8 +23,6 @@ export type OrderApproved = EventOf<
     Approval & { readonly snapshot: ExportSnapshot } & {
       /** Why it was approved in spite of its problems, and the first of them. */
       readonly override?: { readonly reason: string; readonly problems: readonly Problem[] };
-      /** Why it could not be sent at that time. */
-      readonly warnings?: readonly ExportWarning[];
     }
 >;
 
@@ -76,4 +64,4 @@ export type OrderEvent =
   | OrderExportFailed
   | OrderExportDelivered
   /** Written by earlier releases only: an export waits for its disabled webhook. */
-  | EventOf<'OrderExportHeld', Moved & { readonly warning: DisabledWarning }>;
+  | EventOf<'OrderExportHeld', Moved>;

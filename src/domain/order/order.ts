@@ -1,8 +1,11 @@
 /** The state of one order, evolved from its events, and the form of decisions on it. */
+import { type AssetType, type RecordView, recordView } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import type { Fields } from '../assetTypes/fieldTypes.js';
 import { orderEffects, type RecordEffect } from '../effects.js';
-import type { ExportWarning, OrderEvent, StatusChange } from './events.js';
+import type { OrderEvent, StatusChange } from './events.js';
+import type { Approval } from './exportDocument.js';
+import type { AssetTypes, ExportSnapshot } from './snapshot.js';
 import type { OrderStatus } from './status.js';
 
 type Times = { readonly createdAt: string; readonly updatedAt: string };
@@ -18,14 +21,7 @@ export type Order = Times & {
   /** Event id of the approval in force; undefined once anything else has changed the status. */
   readonly approval?: string | undefined;
   /** The latest approval, in force or not. */
-  readonly lastApproval?: {
-    readonly id: string;
-    readonly at: string;
-    /** In the log; absent for an approval that is not in it yet. */
-    readonly position?: number | undefined;
-    /** Warnings at the time of the approval. */
-    readonly warnings: readonly ExportWarning[];
-  };
+  readonly lastApproval?: Approval;
   /** While the order is `failed`: the approval whose export failed, and the webhooks that lack it. */
   readonly failed?: { readonly approvalEventId: string; readonly webhookIds: readonly string[] } | undefined;
 };
@@ -34,12 +30,11 @@ export type Order = Times & {
  * The state after one more event: its fields and parts are what the event did to their rows.
  * @param id of the event, by which approvals are told apart
  * @param at its time
- * @param position in the log, if it is there
  */
 export function evolve(
   order: Order | undefined,
   event: OrderEvent,
-  { id, at, position }: { readonly id: string; readonly at: string; readonly position?: number | undefined },
+  { id, at }: { readonly id: string; readonly at: string },
 ): Order {
   if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
     const { table, status } = event.data;
@@ -51,8 +46,10 @@ export function evolve(
   const moved = from === to ? order : { ...order, status: to, approval: undefined, failed: undefined };
   const next = withRows(moved, orderEffects(event, '', order.table), at);
   switch (event.type) {
-    case 'OrderApproved':
-      return { ...next, approval: id, lastApproval: { id, at, position, warnings: event.data.warnings ?? [] } };
+    case 'OrderApproved': {
+      const { approvedAt, approver } = event.data;
+      return { ...next, approval: id, lastApproval: { approvedAt, approver } };
+    }
     case 'OrderExportFailed': {
       const { approvalEventId = order.approval, webhookIds = [] } = order.failed ?? {};
       if (approvalEventId === undefined) return next;
@@ -93,6 +90,19 @@ function partAfter(part: OrderPart | undefined, row: RecordEffect, at: string): 
   if (row.kind === 'create') return { table, id, fields: row.fields, createdAt: at, updatedAt: at };
   if (part === undefined) throw new Error(`Part ${id} changed before it was added.`);
   return { ...part, fields: { ...part.fields, ...setBy(row) }, updatedAt: at };
+}
+
+export const orderView = (assetType: Pick<AssetType, 'fields'>, id: string, order: Order): RecordView =>
+  recordView(assetType, { id, ...order, fields: { ...order.fields, processing_status: order.status } });
+
+/** The order and its parts, without the records that they name. */
+export function orderAlone(assetTypes: AssetTypes, id: string, order: Order): ExportSnapshot {
+  const typeOf = (table: string) => assetTypes.get(table) ?? { fields: [] };
+  const parts = [...order.parts.values()].map((part) => ({
+    table: part.table,
+    record: recordView(typeOf(part.table), part),
+  }));
+  return { table: order.table, order: orderView(typeOf(order.table), id, order), parts, related: {} };
 }
 
 /** `invalid` is about the body (422); `conflict` is about the state the order is in (409). */

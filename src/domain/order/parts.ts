@@ -10,9 +10,9 @@ import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import type { PartChanges, PartFields, PartsChange } from './events.js';
 import type { OrderPart } from './order.js';
+import type { AssetTypes } from './snapshot.js';
 
 type Body = { readonly [field: string]: unknown };
-type AssetTypes = ReadonlyMap<string, AssetType>;
 /** The parts of an order before the change. */
 type PartsById = ReadonlyMap<string, OrderPart>;
 
@@ -121,24 +121,25 @@ export function decideParts(
   if (hasParts(orderType, body)) takeLists(orderType, orderId, body, '');
   const isLeftOut = (part: OrderPart): boolean =>
     !named.has(part.id) && lists.has(`${part.table} ${parentOf(assetTypes, part)}`);
-  const removed = lists.size === 0 ? [] : withDescendants(assetTypes, parts, [...parts.values()].filter(isLeftOut));
+  const removed = withDescendants(assetTypes, parts, isLeftOut);
   if (parts.size + added.length - removed.length > MAX_ORDER_PARTS && added.length > 0)
     errors.add(partLists(orderType).find(({ name }) => Object.hasOwn(Object(body), name))?.name ?? 'id', tooManyParts);
   return { added, changed, removed };
 }
 
-/** The parts, and all parts below them. */
+/** The parts that are chosen, and all parts below them. */
 export function withDescendants(
   assetTypes: AssetTypes,
   parts: PartsById,
-  roots: readonly OrderPart[],
+  isChosen: (part: OrderPart) => boolean,
 ): readonly PartFields[] {
-  const removed = new Map(roots.map((part) => [part.id, part]));
+  const found = new Map<string, PartFields>();
   // A part comes after its parent in the map, so one pass finds all.
-  if (roots.length > 0) {
-    for (const part of parts.values()) if (removed.has(parentOf(assetTypes, part))) removed.set(part.id, part);
+  for (const part of parts.values()) {
+    const { id, table, fields } = part;
+    if (isChosen(part) || found.has(parentOf(assetTypes, part))) found.set(id, { table, id, fields });
   }
-  return [...removed.values()].map(({ table, id, fields }) => ({ table, id, fields }));
+  return [...found.values()];
 }
 
 const parentOf = (assetTypes: AssetTypes, { table, fields }: OrderPart): string =>

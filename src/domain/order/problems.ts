@@ -1,9 +1,16 @@
 /** Problems of an order that would spoil its export: what it lacks, references to missing records, quantities of nothing. Pure. */
-import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { ownValue } from '../assetTypes/fieldTypes.js';
 import { MAX_ERRORS } from '../limits.js';
-import { childrenIn, type ExportSnapshot, isUnresolved, nameIn, type SnapshotPart } from './snapshot.js';
+import {
+  type AssetTypes,
+  childrenIn,
+  type ExportSnapshot,
+  isReference,
+  nameIn,
+  relatedRecord,
+  type SnapshotPart,
+} from './snapshot.js';
 
 export const PROBLEM_CODES = ['missing', 'unknown_reference', 'not_positive'] as const;
 
@@ -14,59 +21,45 @@ export type Problem = {
   readonly message: string;
 };
 
-/** The fields and lists of parts that an export needs ("all required fields filled", spec §3), by table. */
-const NEEDED: {
-  readonly [table: string]: {
-    readonly fields: readonly string[];
-    readonly parts?: readonly [list: string, one: string];
-  };
-} = {
-  dyn_stock_order: { fields: ['buyer_customer_party_id', 'delivery_date'], parts: ['lines', 'order line'] },
+/** The fields and the list of parts that an export needs ("all required fields filled", spec §3), by table. */
+const NEEDED: { readonly [table: string]: { readonly fields: readonly string[]; readonly list?: string } } = {
+  dyn_stock_order: { fields: ['buyer_customer_party_id', 'delivery_date'], list: 'lines' },
   dyn_order_line: { fields: ['item_id', 'unit_code_id'] },
-  dyn_transport_order: { fields: ['buyer_customer_party_id'], parts: ['consignments', 'consignment'] },
+  dyn_transport_order: { fields: ['buyer_customer_party_id'], list: 'consignments' },
 };
 
-/** The first MAX_ERRORS problems of an order and its parts. */
-export const problemsOf = (snapshot: ExportSnapshot, assetTypes: ReadonlyMap<string, AssetType>): readonly Problem[] =>
-  problemsIn(snapshot, assetTypes, true);
-
-/** The first MAX_ERRORS of them that say what the order lacks: all that an order needs to be `validated` by a person. */
-export const missingOf = (snapshot: ExportSnapshot, assetTypes: ReadonlyMap<string, AssetType>): readonly Problem[] =>
-  problemsIn(snapshot, assetTypes, false);
-
-function problemsIn(
+/** The first MAX_ERRORS problems of an order and its parts. @param only those of this kind */
+export function problemsOf(
   snapshot: ExportSnapshot,
-  assetTypes: ReadonlyMap<string, AssetType>,
-  isComplete: boolean,
+  assetTypes: AssetTypes,
+  only?: Problem['code'],
 ): readonly Problem[] {
   const problems: Problem[] = [];
   const children = childrenIn(snapshot.parts);
   const check = ({ table, record }: SnapshotPart, prefix: string): void => {
     if (problems.length >= MAX_ERRORS) return;
-    const add = (field: string, code: Problem['code'], message: string) =>
-      problems.push({ field: `${prefix}${field}`, code, message });
-    const { fields = [], parts: [list, one] = [] } = NEEDED[table] ?? {};
-    const relations = assetTypes.get(table)?.relationships ?? [];
+    const add = (field: string, code: Problem['code'], message: string): void => {
+      if (only === undefined || code === only) problems.push({ field: `${prefix}${field}`, code, message });
+    };
+    const { fields = [], list } = NEEDED[table] ?? {};
     for (const field of fields)
       if (nameIn(record, field) === '') add(field, 'missing', `The ${field} field is needed.`);
-    for (const relation of isComplete ? relations : [])
-      if (isUnresolved(snapshot, assetTypes, relation, record))
-        add(relation.field, 'unknown_reference', unknown(relation, record));
-    if (isComplete && Number(ownValue(record, 'quantity') ?? 1) <= 0)
-      add('quantity', 'not_positive', 'The quantity must be more than 0.');
-    for (const relation of relations) {
-      if (relation.kind !== 'has_many') continue;
+    for (const relation of assetTypes.get(table)?.relationships ?? []) {
+      const { name, field, key, kind } = relation;
+      const value = nameIn(record, field);
+      if (isReference(assetTypes, relation) && value !== '' && relatedRecord(snapshot, relation, record) === undefined)
+        add(field, 'unknown_reference', `There is no record of ${relation.table} with the ${key} ${value}.`);
+      if (kind !== 'has_many') continue;
       const parts = children(relation, record.id);
-      if (relation.name === list && parts.length === 0) add(list, 'missing', `The order needs at least one ${one}.`);
-      for (const [index, part] of parts.entries()) check(part, `${prefix}${relation.name}.${index}.`);
+      if (name === list && parts.length === 0) add(name, 'missing', `The order needs at least one of its ${name}.`);
+      for (const [index, part] of parts.entries()) check(part, `${prefix}${name}.${index}.`);
     }
+    if (Number(ownValue(record, 'quantity') ?? 1) <= 0)
+      add('quantity', 'not_positive', 'The quantity must be more than 0.');
   };
   check({ table: snapshot.table, record: snapshot.order }, '');
   return problems.slice(0, MAX_ERRORS);
 }
-
-const unknown = ({ table, field, key }: Relationship, record: RecordView): string =>
-  `There is no record of ${table} with the ${key} ${nameIn(record, field)}.`;
 
 /** The problems as errors by field (spec §7). */
 export function errorsOf(problems: readonly Problem[]): FieldErrors {

@@ -2,6 +2,8 @@
 import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
 import { ownValue } from '../assetTypes/fieldTypes.js';
 
+export type AssetTypes = ReadonlyMap<string, AssetType>;
+
 /**
  * Everything that an export is made of. A record that several lines refer to (items, unit codes) is in it once, so that an
  * order of many lines stays a small event.
@@ -20,18 +22,14 @@ export type SnapshotPart = { readonly table: string; readonly record: RecordView
 export function childrenIn(parts: readonly SnapshotPart[]) {
   const indexes = new Map<string, Map<unknown, SnapshotPart[]>>();
   return ({ table, field }: Relationship, id: string): readonly SnapshotPart[] => {
-    const name = `${table}.${field}`;
-    let index = indexes.get(name);
-    if (index === undefined) {
-      index = new Map();
+    const index = indexes.get(table) ?? new Map<unknown, SnapshotPart[]>();
+    if (!indexes.has(table)) {
       for (const part of parts.filter((each) => each.table === table)) {
-        const value = ownValue(part.record, field);
-        const those = index.get(value);
-        if (those === undefined) index.set(value, [part]);
-        else those.push(part);
+        const parent = ownValue(part.record, field);
+        index.set(parent, [...(index.get(parent) ?? []), part]);
       }
-      indexes.set(name, index);
     }
+    indexes.set(table, index);
     return index.get(id) ?? [];
   };
 }
@@ -47,17 +45,9 @@ export function relatedRecord(
   return records !== undefined && Object.hasOwn(records, key) ? records[key] : undefined;
 }
 
-/** Whether a relation names a reference record that does not exist. */
-export const isUnresolved = (
-  snapshot: ExportSnapshot,
-  assetTypes: ReadonlyMap<string, AssetType>,
-  relation: Relationship,
-  record: RecordView,
-): boolean =>
-  relation.kind === 'belongs_to' &&
-  assetTypes.get(relation.table)?.role === 'reference' &&
-  nameIn(record, relation.field) !== '' &&
-  relatedRecord(snapshot, relation, record) === undefined;
+/** Whether it leads to a record of Reference Data, which may not exist. */
+export const isReference = (assetTypes: AssetTypes, { kind, table }: Relationship): boolean =>
+  kind === 'belongs_to' && assetTypes.get(table)?.role === 'reference';
 
 /** The reference in a field; '' when there is none. */
 export const nameIn = (record: RecordView, field: string): string => String(ownValue(record, field) ?? '');

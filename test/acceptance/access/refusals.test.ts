@@ -173,7 +173,7 @@ const QUERIES: readonly Row[] = [
     ['POST', BATCH, 'dryRun', 'dry_run'],
     ['POST', CLEAN_UP, 'dryrun', 'dry_run'],
     ['GET', ITEMS, 'per_page', 'page, perPage'],
-    ['GET', `${PLATFORM}/orders`, 'que', 'queue, include'],
+    ['GET', `${PLATFORM}/orders`, 'sear', 'search, page'],
   ].map(
     ([method = '', path = '', name = '', known]): Row => [
       'decision: parameters',

@@ -34,7 +34,7 @@ it('§6.3: Signature is the hex HMAC-SHA256 of the body with the secret; the bod
         'user-agent': expect.stringMatching(/^dynamic-assets\/\d/),
         'webhook-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
         'webhook-event': 'order.approved',
-        'webhook-event-version': '2',
+        'webhook-event-version': '3',
         'webhook-sequence': expect.stringMatching(/^\d+$/),
         'webhook-timestamp': expect.stringMatching(/^\d{10}$/),
         'webhook-signature': expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/),
@@ -102,8 +102,8 @@ it('§3, §6.4, §8: after the 5th failed attempt, however each failed, the orde
       ]);
       const shown = await acme().platform('GET', `/orders/${orderId}`);
       expect(shown.body).toMatchObject({ data: { processing_status: 'failed', error_reason } });
-      expect((await acme().platform('GET', '/orders', { query: { queue: 'to_validate' } })).text).toContain(orderId);
-      expect((await acme().platform('GET', '/orders', { query: { queue: 'archive' } })).text).not.toContain(orderId);
+      const failed = { query: { 'filter[processing_status]': 'failed' } };
+      expect((await acme().platform('GET', '/orders', failed)).text).toContain(orderId);
       expect(await deliveriesEnded(acme(), id, 1)).toMatchObject([{ state: 'failed' }]);
       expect(receiver.calls('/never')).toHaveLength(5);
       expect(receiver.calls('/elsewhere')).toHaveLength(0);

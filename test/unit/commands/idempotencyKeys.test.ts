@@ -1,12 +1,10 @@
 /** A request with an Idempotency-Key is carried out once, at whichever append the process dies; what HTTP shows is in test/acceptance. */
 import { openApplication } from '#app/commands/application.js';
 import type { Commands } from '#app/commands/context.js';
-import { approveOrder } from '#app/commands/orders/lifecycle.js';
 import { createRecord } from '#app/commands/records.js';
 import { upsertBatch } from '#app/commands/referenceTables/batches.js';
 import { cleanUpTable } from '#app/commands/referenceTables/cleanUps.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
-import type { User } from '#app/domain/identity/events.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { orderStream, tableStream } from '#app/domain/streams.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
@@ -18,7 +16,6 @@ const [ORDERS, UNITS] = [typeOf('dyn_stock_order'), typeOf('dyn_unit_code')];
 const { tenant, actor, correlationId, causationId } = metadata;
 const caller = { tenant, actor, correlationId, causationId };
 const REFUSED = expect.objectContaining({ errors: { 'Idempotency-Key': [expect.any(String)] } });
-const USER = { id: 7, firstName: 'Vera', lastName: 'Bos', locale: 'nl', email: 'vera@example.com' } as unknown as User;
 
 /** Each request comes to a process of its own. */
 function open() {
@@ -29,8 +26,6 @@ function open() {
       ...log.commands(),
       directory: { tenant: () => ({ name: tenant, orderModel: ORDERS.name, assetTypes, webhooks: new Map() }) },
     } as unknown as Commands);
-  const withoutRecords = () =>
-    ({ ...commands(), queries: { records: { find: async () => [] } } }) as unknown as Commands;
   return {
     log,
     unit,
@@ -39,9 +34,6 @@ function open() {
     prepare: (items: readonly object[]) => upsertBatch(log.commands(), caller, UNITS, { items }),
     batch: (items: readonly object[]) => upsertBatch(log.commands(), caller, UNITS, { items }, { key: 'k' }),
     cleanUp: (key = 'k') => cleanUpTable(log.commands(), caller, UNITS, { batch_id: 'b' }, { key }),
-    newOrder: () => createRecord(openApplication(withoutRecords()), caller, ORDERS, { processing_status: 'validated' }),
-    approve: (id: string, reason = 'No customer yet.') =>
-      approveOrder(openApplication(withoutRecords()), caller, id, USER, reason, { key: 'k', body: { reason } }),
     count: (stream: string, type: string) => log.stream(stream).filter((event) => event.type === type).length,
   };
 }
@@ -124,14 +116,6 @@ describe('two processes that carry it out at the same time', () => {
     log.beforeAppend(tableStream(tenant, UNITS.name), () => batch([unit('A')]));
     expect(await batch([unit('A')])).toMatchObject({ counts: { created: 1 }, isReplayed: true });
     expect(count(tableStream(tenant, UNITS.name), 'BatchUpserted')).toBe(1);
-  });
-
-  test('approve an order once', async () => {
-    const { log, newOrder, approve, count } = open();
-    const { id } = await newOrder();
-    log.beforeAppend(orderStream(tenant, id), () => approve(id));
-    expect(await approve(id)).toMatchObject({ id, record: { processing_status: 'submitted' }, isReplayed: true });
-    expect(count(orderStream(tenant, id), 'OrderApproved')).toBe(1);
   });
 });
 

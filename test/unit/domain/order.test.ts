@@ -51,7 +51,7 @@ describe('§3 approval', () => {
     ['completed', []],
   ] as const)('of one that is %s: what may be done is %j', (status, actions) => {
     expect(actionsOn(status)).toEqual(actions);
-    const decision = approveOrder(given(created(status)), approver, 'at', snapshot, { problems: [] });
+    const decision = approveOrder(given(created(status)), { approvedAt: 'at', approver }, snapshot, new Map(), 'why');
     expect(decision).toMatchObject(
       actions.some((action) => action === 'approve')
         ? { events: [{ type: 'OrderApproved', data: { status: { from: status, to: 'submitted' } } }] }
