@@ -60,8 +60,10 @@ export async function openInside(beside?: Inside, { env = {} }: InsideOptions = 
     assetType: (tenant, table) => assetTypeOf(tenantOf({ directory }, tenant), table),
     async caughtUp() {
       const head = await eventStore.head();
-      while (progress.isTold && progress.filling().size > 0) await new Promise(setImmediate);
-      for (const { name } of directory.tenants()) await progress.waitFor(name, head, 10_000);
+      // Who waits for a tenant is told so when its rows begin to be made from the beginning.
+      for (const { name } of directory.tenants())
+        while (!(await progress.waitFor(name, head, 10_000)) && progress.filling().has(name))
+          await new Promise(setImmediate);
     },
     async close() {
       await directory.stop();
