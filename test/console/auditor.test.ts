@@ -130,7 +130,6 @@ test('follows a record through its history, and an order through everything that
     error_reason: ['Unknown article'],
   });
   await window.goto(`/orders/${data[0]?.id}/replay`, 'Everything that happened');
-  await page.getByText('Report of the ERP').waitFor();
   await page.getByText('Unknown article').first().waitFor();
   await window.screenshot('auditor-replay');
   const download = page.waitForEvent('download');

@@ -186,6 +186,7 @@ test('approves several at once and says which were not; rejects one with a reaso
   await page.getByRole('dialog').getByRole('button', { name: 'Reject' }).click();
   await page.getByText('Rejected', { exact: true }).first().waitFor();
   expect(await statusOf(orders[13]?.id)).toBe('rejected');
-  expect(window.complaints).toEqual([]);
+  // A browser shows by itself that the others were refused.
+  expect(window.complaints.filter((each) => !each.includes('409'))).toEqual([]);
   await window.close();
 });
