@@ -71,11 +71,11 @@ export const orderList: Resource = {
         const page = await records.list(table, { ...query, filters: [...searched, ...query.filters] }, cancellation);
         const orders = recordsIn(page.records);
         const customer = customerOf(tenant);
-        const names = new Map<string, unknown>();
+        const names = new Map<string, string>();
         if (customer !== undefined) {
           const keys = [...new Set(orders.map((order) => nameIn(order, customer.field)))];
           const parties = await records.find({ tenant: tenant.name, table: customer.table }, customer.key, keys);
-          for (const { fields } of parties) names.set(String(fields[customer.key]), fields.name);
+          for (const { fields } of parties) names.set(nameIn(fields, customer.key), nameIn(fields, 'name'));
         }
         const shown = orders.map((order) => ({
           ...order,

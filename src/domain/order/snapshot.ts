@@ -1,6 +1,6 @@
 /** The snapshot that an export is made of, and look-ups in it. */
 import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
-import { ownValue } from '../assetTypes/fieldTypes.js';
+import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 
 export type AssetTypes = ReadonlyMap<string, AssetType>;
 
@@ -50,4 +50,4 @@ export const isReference = (assetTypes: AssetTypes, { kind, table }: Relationshi
   kind === 'belongs_to' && assetTypes.get(table)?.role === 'reference';
 
 /** The reference in a field; '' when there is none. */
-export const nameIn = (record: RecordView, field: string): string => String(ownValue(record, field) ?? '');
+export const nameIn = (record: Fields, field: string): string => String(ownValue(record, field) ?? '');
