@@ -21,7 +21,6 @@ import { ownDatabase } from '../engines/mongodb.js';
 import { ownQueues } from '../engines/rabbitmq.js';
 import { scaled } from '../engines/timeScale.js';
 import { type Answer, type Outgoing, send } from './http.js';
-import { withKeptTenants } from './keptTenants.js';
 import { TenantClient } from './tenant.js';
 
 export type OrderModel = 'dyn_stock_order' | 'dyn_transport_order';
@@ -55,9 +54,7 @@ export type CreatedTenant = z.output<typeof createdTenant>;
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const { tenants = {}, env = {} } = options;
   const service = new Service(await mkdtemp(join(tmpdir(), 'dynamic-assets-')), env);
-  // A log on a server cannot be copied, and another release makes other tables.
-  if (env.EVENTSTORE_URL === undefined && env.NODE_OPTIONS === undefined) await service.takeTenants(tenants);
-  else for (const [name, model] of Object.entries(tenants)) await service.createTenant(name, model);
+  for (const [name, model] of Object.entries(tenants)) await service.createTenant(name, model);
   await service.start();
   return service;
 }
@@ -173,25 +170,7 @@ export class Service {
     const own = this.#shared === undefined ? name : `${name}-${randomUUID().slice(0, 8)}`;
     const made = await this.cli('tenant', 'create', own, '--order-model', model, '--json');
     if (made.code !== 0) throw new Error(`tenant create ${own}: ${made.stderr}`);
-    return this.#know(name, createdTenant.parse(JSON.parse(made.stdout)), model);
-  }
-
-  /** The same before the first start, with a copy of what was made elsewhere. */
-  async takeTenants(tenants: NonNullable<ServiceOptions['tenants']>): Promise<void> {
-    const made = await withKeptTenants(this.dataDir, tenants, async (dataDir) => {
-      const elsewhere = new Service(dataDir, {});
-      const created: CreatedTenant[] = [];
-      for (const [name, model] of Object.entries(tenants)) {
-        const { admin, client } = await elsewhere.createTenant(name, model);
-        created.push({ tenant: name, admin, client });
-      }
-      return created;
-    });
-    for (const created of made) this.#know(created.tenant, created, tenants[created.tenant] ?? 'dyn_stock_order');
-  }
-
-  #know(name: string, created: CreatedTenant, model: OrderModel): TenantClient {
-    const tenant = new TenantClient(this, created, model);
+    const tenant = new TenantClient(this, createdTenant.parse(JSON.parse(made.stdout)), model);
     this.#tenants.set(name, tenant);
     return tenant;
   }

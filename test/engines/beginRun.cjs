@@ -1,4 +1,4 @@
-/** Before the first test of a run: a directory for what its suites share (keptTenants.ts, sharedServer.ts). */
+/** Before the first test of a run: a directory for what its suites share (sharedServer.ts). */
 const { mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
