@@ -80,5 +80,6 @@ export async function openInside(beside?: Inside, { env = {} }: InsideOptions = 
 export async function openTenant(inside: Inside, name: string, orderModel = 'dyn_stock_order'): Promise<void> {
   await createTenant(inside.commands, inside.caller(name), { orderModel });
   // Its rows are made from the beginning if the log was not followed yet.
-  await inside.caughtUp();
+  const head = await inside.eventStore.head();
+  while (!(await inside.commands.progress.waitFor(name, head, 1_000))) await new Promise(setImmediate);
 }
