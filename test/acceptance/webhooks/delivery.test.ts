@@ -23,7 +23,7 @@ async function approvedOrder(): Promise<string> {
 const orderOf = (id: string) => acme().get('dyn_stock_order', id);
 
 it('§6.3: Signature is the hex HMAC-SHA256 of the body with the secret; the body is JSON', async () => {
-  await withWebhook(acme(), receiver, '/signed', async ({ id, secret }) => {
+  await withWebhook(acme(), receiver, '/signed', async ({ secret }) => {
     await approvedOrder();
     const [first] = await receiver.received('/signed', 1);
     expect(first).toMatchObject({
@@ -41,13 +41,6 @@ it('§6.3: Signature is the hex HMAC-SHA256 of the body with the secret; the bod
       },
     });
     expect(first?.headers).not.toHaveProperty('webhook-replay');
-
-    const answer = await acme().platformData('POST', `/webhooks/${id}/secret/rotate`, {});
-    const renewed = String(Reflect.get(Object(answer), 'secret'));
-    expect(renewed).not.toBe(secret);
-    await approvedOrder();
-    const [, second] = await receiver.received('/signed', 2);
-    expect(second?.headers.signature).toBe(hmac(second?.body ?? Buffer.of(), renewed));
   });
 });
 
