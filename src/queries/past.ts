@@ -2,7 +2,6 @@
  * The past of a table, from its rows and the states that they had: what each event did to them, the history of one, the
  * changes since a cursor, and what differs between two moments. Positions of the log decide what came before what.
  */
-import { createHash } from 'node:crypto';
 import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import { MAX_PAGE_BYTES, MAX_RECORDS } from '../domain/limits.js';
 import { differenceOf, type RecordDifference } from '../domain/referenceTable/differences.js';
@@ -20,7 +19,7 @@ export type Transition = {
   /** Undefined: it was created. */
   readonly before: StoredVersion | undefined;
   /** Undefined: it was deleted. */
-  readonly after: StoredRow | undefined;
+  readonly after: (StoredRow & Partial<Pick<StoredVersion, 'to'>>) | undefined;
 };
 
 /** All states that are asked for. @param asked `limit`: states that are read at once */
@@ -150,46 +149,22 @@ export async function changesAfter(
   return { changed: [...found], next: hasMore ? next : [Math.max(position, until), null], hasMore };
 }
 
-export const DIFFERENCE_KINDS = ['created', 'changed', 'deleted'] as const;
-export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number];
-
-export type Comparison = {
-  readonly counts: { readonly [kind in DifferenceKind]: number };
-  /** In the order of ids. */
-  readonly differences: readonly (readonly [id: string, kind: DifferenceKind])[];
-};
-
 /** A comparison reads many states. */
 const COMPARED_AT_ONCE = 2_000;
 
-/** What differs between two positions: rows that are not at both, or have other values. */
-export async function comparisonOf(
+/** `isThere`: at the later position, where this was the last change; otherwise the row was there at the earlier one. */
+type Changed = { readonly place: Place; readonly id: string; readonly isThere: boolean };
+
+/** Rows that may differ between two positions, in the order of places: each once as it is, or as it was if it is gone. */
+export async function* changedBetween(
   rows: Rows,
   space: SpaceRef,
   range: readonly [from: Position, to: Position],
-): Promise<Comparison> {
-  // Digests, as both states of each row of a large table would be too much to keep. Undefined: it was not there.
-  const was = new Map<string, number | undefined>();
-  const is = new Map<string, number | undefined>();
-  for await (const { id, before, after } of transitionsIn(rows, space, { range, limit: COMPARED_AT_ONCE })) {
-    if (!was.has(id)) was.set(id, before && digestOf(before));
-    is.set(id, after && digestOf(after));
+  behind?: Place,
+): AsyncGenerator<Changed> {
+  const asked = { range, behind, limit: COMPARED_AT_ONCE };
+  for await (const { place, id, before, after } of transitionsIn(rows, space, asked)) {
+    if (after !== undefined && (after.to ?? Number.POSITIVE_INFINITY) > range[1]) yield { place, id, isThere: true };
+    else if (before !== undefined && before.from <= range[0]) yield { place, id, isThere: false };
   }
-  const counts = { created: 0, changed: 0, deleted: 0 };
-  const differences: (readonly [string, DifferenceKind])[] = [];
-  for (const [id, old] of was) {
-    const now = is.get(id);
-    if (old === now) continue;
-    const kind = old === undefined ? 'created' : now === undefined ? 'deleted' : 'changed';
-    counts[kind] += 1;
-    differences.push([id, kind]);
-  }
-  differences.sort(([a], [b]) => (a < b ? -1 : 1));
-  return { counts, differences };
-}
-
-/** Equal for the same values, in whatever order they were set. */
-function digestOf(state: StoredRow): number {
-  const values = Object.entries(fieldsOf(state)).sort(([a], [b]) => (a < b ? -1 : 1));
-  return createHash('sha1').update(JSON.stringify(values)).digest().readUIntBE(0, 6);
 }

@@ -53,11 +53,9 @@ export function Compare() {
         <Loaded query={compared}>
           {({ pages }) => {
             const differences = pages.flatMap(({ data }) => data);
-            const meta = pages[0]?.meta;
-            if (differences.length === 0 || meta === undefined) return <Empty>{text.tables.noDifferences}</Empty>;
+            if (differences.length === 0) return <Empty>{text.tables.noDifferences}</Empty>;
             return (
               <>
-                <Text>{text.activity.counts(meta.created, meta.changed, meta.deleted)}</Text>
                 <Table aria-label={text.tables.differences}>
                   <Table.Tbody>
                     {differences.map(({ id, change, before, after }) => (

@@ -1,11 +1,9 @@
 /** What was created, changed and deleted in a table between two moments. */
 import type { Request } from 'express';
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { MAX_PAGE_BYTES, MAX_RECORDS } from '../../domain/limits.js';
-import type { RowReads } from '../../ports/rowStore.js';
-import { cancellable, fitting } from '../../queries/asking.js';
-import { type Comparison, comparisonOf, DIFFERENCE_KINDS } from '../../queries/past.js';
+import { cancellable, roomFor } from '../../queries/asking.js';
+import { changedBetween } from '../../queries/past.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
@@ -25,19 +23,14 @@ const compareQuery = z.strictObject({
   cursor: z.string().default('').describe('meta.next_cursor of the page before, with the positions of its link.'),
 });
 
-const place = z.tuple([z.int().min(0)]);
+const place = z.tuple([z.int().min(0), z.int().min(0)]);
 
 const recordOrNull = json.orNull(json.ref('AnyRecord'));
 const difference = json.closedObject({
   id: json.uuid,
-  change: json.oneOf(DIFFERENCE_KINDS),
+  change: json.oneOf(['created', 'changed', 'deleted']),
   before: { ...recordOrNull, description: 'null: it was created since.' },
   after: { ...recordOrNull, description: 'null: it was deleted since.' },
-});
-const comparisonPage = json.closedObject({
-  data: { ...json.listOf(difference), maxItems: MAX_RECORDS },
-  links: json.ref('CursorLinks'),
-  meta: json.ref('ComparisonMeta'),
 });
 
 async function pastAt(api: Api, req: Request, name: string, query: URLSearchParams): Promise<Past> {
@@ -58,84 +51,63 @@ async function compareReply(
   pastTypeOf(to, name);
   if (from.position > to.position) throw badRequest('from must not be after to.');
   const tenant = to.tenant.name;
-  const mark = queryHash('compare', tenant, name, from.position, to.position);
-  const [behind] = cursor === '' ? [0] : fromCursor('cursor', cursor, mark, place);
-  const { counts, differences } = await comparison(api.rows, name, [from, to], cancellation);
-  const entries = await entriesOf(api, name, [from, to], differences.slice(behind, behind + MAX_RECORDS));
-  const end = behind + entries.length;
-  const next = end < differences.length ? toCursor(mark, [end]) : null;
+  const range = [from.position, to.position] as const;
+  const mark = queryHash('compare', tenant, name, ...range);
+  const behind = cursor === '' ? undefined : fromCursor('cursor', cursor, mark, place);
+  const rows = cancellable(api.rows, cancellation);
+  const found = [];
+  for await (const changed of changedBetween(rows, { tenant, space: name }, range, behind)) {
+    found.push(changed);
+    if (found.length > MAX_RECORDS) break;
+  }
+  const compared = found.slice(0, MAX_RECORDS);
+  const ids = compared.map(({ id }) => id);
+  const [old = [], now = []] = await Promise.all(
+    [from, to].map((past) => recordsAt(api, past).byIds({ tenant, table: name }, ids)),
+  );
+  const fits = roomFor(MAX_RECORDS, MAX_PAGE_BYTES);
+  const read = compared.slice(0, Math.min(old.length, now.length));
+  const all = read.map(({ id, isThere }, at) => {
+    const [before = null, after = null] = [old[at], now[at]];
+    // What was deleted and is there again comes as it is.
+    const isShown = (isThere || after === null) && valuesOf(before) !== valuesOf(after);
+    const change = before === null ? 'created' : after === null ? 'deleted' : 'changed';
+    return isShown ? `{"id":"${id}","change":"${change}","before":${before},"after":${after}}` : '';
+  });
+  const end = all.findIndex((entry) => !fits(entry.length));
+  const entries = end < 0 ? all : all.slice(0, end);
+  const last = entries.length < found.length ? found[entries.length - 1] : undefined;
+  const next = last === undefined ? null : toCursor(mark, last.place);
   const url = `${requestUrl(req, api.config)}?from=${from.position}&to=${to.position}`;
   const links = { next: next === null ? null : `${url}&cursor=${next}` };
-  const meta = { from_position: from.position, to_position: to.position, ...counts, next_cursor: next };
-  return { body: envelope(entries.join(), links, meta) };
+  const meta = { from_position: from.position, to_position: to.position, next_cursor: next };
+  return { body: envelope(entries.filter((entry) => entry !== '').join(), links, meta) };
 }
 
-/** Rows of the comparisons that are kept for their next pages. */
-const MAX_KEPT = 1_000_000;
-const comparisons = new WeakMap<RowReads, LRUCache<string, Comparison>>();
-
-/** Two moments differ by the same for ever. */
-async function comparison(
-  rows: RowReads,
-  table: string,
-  [from, to]: readonly [Past, Past],
-  cancellation: Cancellation,
-): Promise<Comparison> {
-  const sizeCalculation = ({ differences }: Comparison) => differences.length + 1;
-  const kept = comparisons.get(rows) ?? new LRUCache<string, Comparison>({ maxSize: MAX_KEPT, sizeCalculation });
-  comparisons.set(rows, kept);
-  const space = { tenant: to.tenant.name, space: table };
-  const key = JSON.stringify([space, from.position, to.position]);
-  const known = kept.get(key);
-  if (known !== undefined) return known;
-  const compared = await comparisonOf(cancellable(rows, cancellation), space, [from.position, to.position]);
-  kept.set(key, compared);
-  return compared;
-}
-
-/** JSON texts of as many as fit into a page, at least one. */
-async function entriesOf(
-  api: Api,
-  table: string,
-  [from, to]: readonly [Past, Past],
-  differences: Comparison['differences'],
-): Promise<readonly string[]> {
-  if (differences.length === 0) return [];
-  const ids = differences.map(([id]) => id);
-  const named = { tenant: to.tenant.name, table };
-  const [old, now] = await Promise.all([from, to].map((past) => recordsAt(api, past).byIds(named, ids)));
-  const entries = differences.flatMap(([id, kind], at) => {
-    const [one, other] = [old?.[at], now?.[at]];
-    // Beyond what fits into the answer of one moment.
-    if (one === undefined || other === undefined) return [];
-    return [`{"id":"${id}","change":"${kind}","before":${one},"after":${other}}`];
-  });
-  return fitting(entries, ({ length }) => length, { size: MAX_PAGE_BYTES });
-}
+/** A record's text without its times. */
+const valuesOf = (record: string | null): string | undefined =>
+  record === null ? undefined : JSON.stringify({ ...JSON.parse(record), created_at: null, updated_at: null });
 
 export const compare: Resource = {
   tag: 'assets',
-  schemas: {
-    ComparisonMeta: json.closedObject({
-      from_position: json.count,
-      to_position: json.count,
-      created: json.count,
-      changed: json.count,
-      deleted: json.count,
-      next_cursor: nextCursor,
-    }),
-  },
   operations: {
     'GET /:table/compare': {
       id: 'compareMoments',
       allow: 'read',
       work: 'list',
       summary: 'What differs between two moments',
-      description: `Records that were created, changed or deleted, with their values at both moments, in the order of their ids, at most ${MAX_RECORDS} on a page. Records are compared by the values of their fields: one that was changed and changed back is the same.`,
+      description: `Records that were created, changed or deleted, with their values at both moments, at most ${MAX_RECORDS} on a page, which may have fewer, or none, and still a next one. One that was changed and changed back is the same.`,
       query: parametersIn(compareQuery).map((parameter) =>
         parameter.name === 'cursor' ? parameter : { ...parameter, required: true as const },
       ),
-      answer: json.answer('A page of differences.', comparisonPage),
+      answer: json.answer(
+        'A page of differences.',
+        json.closedObject({
+          data: { ...json.listOf(difference), maxItems: MAX_RECORDS },
+          links: json.ref('CursorLinks'),
+          meta: json.closedObject({ from_position: json.count, to_position: json.count, next_cursor: nextCursor }),
+        }),
+      ),
       handle: compareReply,
     },
   },
