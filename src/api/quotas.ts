@@ -18,47 +18,45 @@ const isStatusReport = ({ method }: Request, assetType: AssetType | undefined, b
   body !== null &&
   Object.keys(body).every((name) => OF_REPORTS.includes(name));
 
-const OF_REPORT: readonly Quota[] = ['logBytes'];
+type Check = (call: Pick<Call, 'req' | 'query' | 'body' | 'tenant'>) => void | Promise<void>;
 
 /**
  * The check of an operation; undefined if it makes nothing grow. Usually it answers at once, from figures in memory; before a
  * refusal they are looked up again. A report of a status goes on beyond the quota of the log, but not for ever, and is never
  * refused for the disk.
  */
-export function growthCheck(
-  api: Api,
-  operation: Operation,
-): ((call: Pick<Call, 'req' | 'query' | 'body' | 'tenant'>) => void | Promise<void>) | undefined {
+export function growthCheck(api: Api, operation: Operation): Check | undefined {
   const { grows } = operation;
   if (grows === undefined) return undefined;
   return ({ req, query, body, tenant }) => {
     if (query.get('dry_run') === 'true') return;
-    const assetType = isTableOperation(operation) ? knownAsset(req) : undefined;
-    const isReport = isStatusReport(req, assetType, body);
+    const isReport = isStatusReport(req, isTableOperation(operation) ? knownAsset(req) : undefined, body);
     if (!isReport) refuseForDisk(api);
-    const quotas = isReport ? OF_REPORT : grows;
-    const hasRoom = quotas.every((quota) => (api.usage.known(tenant, quota) ?? 0) < end(api, tenant, quota, isReport));
-    if (!hasRoom) return refuseForQuota(api, tenant, quotas, isReport);
+    const quotas: readonly Quota[] = isReport ? ['logBytes'] : grows;
+    const isUsedUp = (quota: Quota, used = 0): boolean => {
+      const limit = api.usage.limit(tenant, quota);
+      return limit > 0 && used >= (isReport ? limit * (1 + REPORTS_BEYOND_QUOTA_PERCENT / 100) : limit);
+    };
+    const usedUp = quotas.filter((quota) => isUsedUp(quota, api.usage.known(tenant, quota)));
+    if (usedUp.length > 0) return refuseForQuota(api, tenant, usedUp, isUsedUp);
   };
 }
 
-/** From here on it is refused. */
-function end({ usage }: Api, tenant: Tenant, quota: Quota, isReport: boolean): number {
-  const limit = usage.limit(tenant, quota);
-  if (limit === 0) return Number.POSITIVE_INFINITY;
-  return isReport ? limit * (1 + REPORTS_BEYOND_QUOTA_PERCENT / 100) : limit;
-}
-
 /** @throws HttpError 507 */
-async function refuseForQuota(api: Api, tenant: Tenant, quotas: readonly Quota[], isReport: boolean): Promise<void> {
+async function refuseForQuota(
+  { usage }: Api,
+  tenant: Tenant,
+  quotas: readonly Quota[],
+  isUsedUp: (quota: Quota, used: number | undefined) => boolean,
+): Promise<void> {
   for (const quota of quotas) {
-    const used = (await api.usage.now(tenant, quota)) ?? 0;
-    if (used < end(api, tenant, quota, isReport)) continue;
+    const used = await usage.now(tenant, quota);
+    if (!isUsedUp(quota, used)) continue;
     const { name, counts, remedy } = QUOTAS[quota];
     throw new HttpError(
       507,
       'A quota of this tenant is used up; nothing was written.',
-      `${name}: at most ${api.usage.limit(tenant, quota)} ${counts}, and there are ${used}. ${remedy}`,
+      `${name}: at most ${usage.limit(tenant, quota)} ${counts}, and there are ${used}. ${remedy}`,
     );
   }
 }

@@ -14,9 +14,8 @@ const QUOTA_CONFIRMED_WITHIN_MS = 100;
 const QUOTA_LOOKED_UP_EVERY_MS = 2_000;
 /** A look-up is given up after this time, in milliseconds. */
 const LOOK_LIMIT_MS = 3_000;
-/** Tenants that are looked up for one scrape of /metrics, if there are more, and at once, so that lists can go between. */
-const LOOKED_UP_FOR_METRICS = 100;
-const LOOKED_UP_AT_ONCE = 25;
+/** Tenants that are looked up for one scrape of /metrics, those looked up longest ago. */
+const LOOKED_UP_FOR_METRICS = 25;
 /** Scrapes within this time, in milliseconds, have the same figures. */
 const SCRAPED_AGAIN_MS = 1_000;
 
@@ -80,12 +79,6 @@ export class TenantUsage {
     return figures.value && ofQuota(figures.value, quota);
   }
 
-  /** The same without a look-up. */
-  lastKnown({ name }: Pick<Tenant, 'name'>, quota: Quota): number | undefined {
-    const used = this.#figures.peek(name)?.value;
-    return used && ofQuota(used, quota);
-  }
-
   /** What is used, at most a moment old; undefined while the rows cannot be read. */
   async now({ name }: Pick<Tenant, 'name'>, quota: Quota): Promise<number | undefined> {
     const used = await this.used(name);
@@ -97,15 +90,12 @@ export class TenantUsage {
     return this.#of(tenant).within(QUOTA_CONFIRMED_WITHIN_MS);
   }
 
-  /** All that is known, once the tenants looked up longest ago were looked up again. Nothing while the rows' engine is away. */
+  /** All that is known, once some tenants were looked up again. Nothing while the rows' engine is away. */
   ofAll = singleFlight(async (): Promise<readonly (readonly [tenant: string, used: Used])[]> => {
     const all = [...this.#source.directory.tenants()].map(({ name }) => [name, this.#of(name)] as const);
     const oldest = all.toSorted(([, a], [, b]) => (a.lookedUpAt < b.lookedUpAt ? -1 : 1));
-    for (let at = 0; at < LOOKED_UP_FOR_METRICS; at += LOOKED_UP_AT_ONCE) {
-      const some = oldest.slice(at, at + LOOKED_UP_AT_ONCE).map(([, figures]) => figures.within(SCRAPED_AGAIN_MS));
-      const found = await Promise.all(some);
-      if (found.length > 0 && found.every((used) => used === undefined)) return [];
-    }
+    const looked = oldest.slice(0, LOOKED_UP_FOR_METRICS).map(([, figures]) => figures.within(SCRAPED_AGAIN_MS));
+    if ((await Promise.all(looked)).every((used) => used === undefined)) return [];
     return all.flatMap(([name, { value }]) => (value === undefined ? [] : [[name, value]]));
   });
 
@@ -120,13 +110,8 @@ export class TenantUsage {
   async #find(name: string): Promise<Used> {
     const { directory, rows } = this.#source;
     const isReference = (table: string) => directory.tenant(name)?.assetTypes.get(table)?.role === 'reference';
-    const [spaces, progress] = await Promise.all([
-      rows.spaces(name).then(
-        (found) => [...(found ?? [])],
-        () => undefined,
-      ),
-      rows.progress(name),
-    ]);
+    const found = rows.spaces(name).then((each) => [...(each ?? [])]);
+    const [spaces, progress] = await Promise.all([found.catch(() => undefined), rows.progress(name)]);
     const synchronized = (spaces ?? []).flatMap(([table, { state }]) =>
       isReference(table) && state.lastEventAt !== '' ? [Date.parse(state.lastEventAt)] : [],
     );

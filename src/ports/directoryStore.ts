@@ -1,8 +1,6 @@
 /**
  * Storage of the directory between starts, so that a start reads only new events. Holds nothing that the log does not:
  * if it is missing or old, the start takes longer.
- *
- * Adapter: `adapters/directory`.
  */
 import type { EventPosition } from './eventStore.js';
 
@@ -16,12 +14,6 @@ export type DirectoryPlace = EventPosition & {
 /** A tenant as JSON text. */
 export type StoredTenant = { readonly name: string; readonly json: string };
 
-/**
- * `later`: nothing was stored, because another process is storing, or has stored a later position of the same build.
- * `superseded`: nothing was stored, because the store holds another build.
- */
-export type DirectorySaved = 'saved' | 'later' | 'superseded';
-
 /** Methods throw the engine's errors (full disk, damaged or locked file) and then change nothing. */
 export interface DirectoryStore {
   /** Undefined if nothing is stored. Tenants come in the order in which they were first stored. */
@@ -29,7 +21,8 @@ export interface DirectoryStore {
   /**
    * Stores tenants and the new position, both or nothing.
    * @param isWhole they take the place of all that is stored, which may be of another build
+   * @returns whether they were stored: not while another process stores, has stored a later position, or another build
    */
-  save(place: DirectoryPlace, tenants: Iterable<StoredTenant>, isWhole: boolean): DirectorySaved;
+  save(place: DirectoryPlace, tenants: Iterable<StoredTenant>, isWhole: boolean): boolean;
   close(): void;
 }

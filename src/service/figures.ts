@@ -126,7 +126,7 @@ function ofTenants(registry: Registry, metrics: TenantMetrics, { usage, tenants 
     const own = [...tenants()].filter(({ name }) => shown.has(name));
     return own.flatMap((tenant) =>
       QUOTA_NAMES.flatMap((quota) => {
-        const [limit, used] = [usage.limit(tenant, quota), usage.lastKnown(tenant, quota)];
+        const [limit, used] = [usage.limit(tenant, quota), usage.known(tenant, quota)];
         if (limit === 0 || used === undefined) return [];
         return [[{ tenant: tenant.name, quota: QUOTAS[quota].name }, used / limit] as const];
       }),

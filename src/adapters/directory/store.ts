@@ -1,5 +1,5 @@
 /** The stored directory: a small SQLite file, shared by the processes of one data directory. */
-import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
+import type { DirectoryPlace, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
 import { codeOf, type Database, isDamage, openDerived, removeDatabase } from '../openSqlite.js';
 
 /** How long opening waits for another process that opens or closes the file. */
@@ -51,19 +51,19 @@ export class SqliteDirectoryStore implements DirectoryStore {
     });
   }
 
-  save(at: DirectoryPlace, tenants: Iterable<StoredTenant>, isWhole: boolean): DirectorySaved {
+  save(at: DirectoryPlace, tenants: Iterable<StoredTenant>, isWhole: boolean): boolean {
     try {
       return this.#transaction('immediate', ({ place, put, putPlace, removeAll }) => {
         const stored = place.get();
+        const isOfOthers = stored?.shape !== this.#shape || stored.build !== at.build || stored.position > at.position;
         if (isWhole) removeAll.run();
-        else if (stored?.shape !== this.#shape || stored.build !== at.build) return 'superseded';
-        else if (stored.position > at.position) return 'later';
+        else if (isOfOthers) return false;
         for (const { name, json } of tenants) put.run(name, json);
         putPlace.run(this.#shape, at.logId, at.build, at.position, at.eventId ?? null);
-        return 'saved';
+        return true;
       });
     } catch (error) {
-      if (codeOf(error) === 'SQLITE_BUSY') return 'later';
+      if (codeOf(error) === 'SQLITE_BUSY') return false;
       throw error;
     }
   }

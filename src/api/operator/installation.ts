@@ -68,7 +68,7 @@ async function overview(api: Api) {
   const tenants = [...directory.tenants()];
   const isNearlyUsed = (tenant: (typeof tenants)[number]): boolean => {
     const limit = usage.limit(tenant, 'logBytes');
-    return limit > 0 && (usage.lastKnown(tenant, 'logBytes') ?? 0) >= NEARLY_USED * limit;
+    return limit > 0 && (usage.known(tenant, 'logBytes') ?? 0) >= NEARLY_USED * limit;
   };
   const disabled = tenants.flatMap(({ name, webhooks }) =>
     [...webhooks.values()].flatMap((each) =>

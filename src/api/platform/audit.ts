@@ -13,11 +13,6 @@ const proofQuery = z.strictObject({
     .meta({ description: 'The `event_id` of an entry of the activity or of a history.' }),
 });
 
-const EVENT_PROOF = json.closedObject({
-  leaf: json.text,
-  proof: json.text,
-});
-
 /** Why an event has no proof. */
 const UNPROVED = {
   unknown: (event: string) => new NotFoundError(`There is no event ${event} that could be shown.`),
@@ -30,7 +25,7 @@ const UNPROVED = {
 
 export const audit: Resource = {
   tag: 'platform: audit',
-  schemas: { EventProof: EVENT_PROOF },
+  schemas: { EventProof: json.closedObject({ leaf: json.text, proof: json.text }) },
   operations: {
     'GET /audit/proof': {
       id: 'platformGetEventProof',

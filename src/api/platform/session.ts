@@ -58,7 +58,7 @@ export const session: Resource = {
         const user = await signedIn(api, req, email, password);
         req.context.principal = principalOf(user);
         const { id, reply } = openedSession(api, call, user);
-        await noteSignIn(api, req, user, id);
+        await noteSignIn(api, req, user.id, id);
         return reply;
       },
     },
@@ -95,7 +95,7 @@ export const session: Resource = {
       ...noContent(async (api, call: Call) => {
         await limitNetwork(api, call.req, call.res);
         await endOwnSession(api, call.req);
-        clearSessionCookie(api, call);
+        call.res.clearCookie(SESSION_COOKIE, cookieOptions(call.req, api.config));
       }),
     },
   },
@@ -105,7 +105,7 @@ export const session: Resource = {
 function openedSession(api: Api, call: Call, user: User): { readonly id: string; readonly reply: Reply } {
   const { name } = call.req.context.tenant;
   const { token, expiresIn, id } = api.tokens.issueUserToken(name, user.id, credentialOf(user.passwordHash));
-  setSessionCookie(api, call, token, expiresIn);
+  call.res.cookie(SESSION_COOKIE, token, { ...cookieOptions(call.req, api.config), maxAge: expiresIn * 1000 });
   return { id, reply: dataReply({ token, expires_in: expiresIn, user: userView.show(user) }) };
 }
 
@@ -117,29 +117,26 @@ const cookieOptions = (req: Request, config: Api['config']): CookieOptions => ({
   secure: req.secure || !isLoopbackHost(requestHost(req, config)),
 });
 
-function setSessionCookie({ config }: Api, { req, res }: Call, token: string, expiresInSeconds: number): void {
-  res.cookie(SESSION_COOKIE, token, { ...cookieOptions(req, config), maxAge: expiresInSeconds * 1000 });
-}
-
-function clearSessionCookie({ config }: Api, { req, res }: Call): void {
-  res.clearCookie(SESSION_COOKIE, cookieOptions(req, config));
-}
-
 const NOTED_WITHIN_MS = 2_000;
 
 /** People sign in while the log takes no events, as on a full disk: they can read. */
-async function noteSignIn(
-  { commands, log }: Api,
-  { context }: Request,
-  { id }: User,
-  sessionId: string,
-): Promise<void> {
-  const event = { type: 'SignedIn', data: { userId: id, sessionId } } as const;
+async function noteSignIn({ commands, log }: Api, { context }: Request, userId: number, sessionId: string) {
+  const event = { type: 'SignedIn', data: { userId, sessionId } } as const;
   const noted = recordAccess(commands, context.callerAs(context.actor), [event]);
-  await withTimeout(NOTED_WITHIN_MS, `The log did not answer within ${NOTED_WITHIN_MS} ms.`, noted).catch(
-    (error: unknown) => log.warn({ err: error, ...context.ids }, 'a sign-in may not be noted in the event log'),
+  await withTimeout(NOTED_WITHIN_MS, 'The log does not answer.', noted).catch((error: unknown) =>
+    log.warn({ err: error, ...context.ids }, 'a sign-in may not be noted in the event log'),
   );
 }
+
+const TOO_MANY_WRONG = 'Too many wrong passwords; try again later.';
+
+const guessAt = (req: Request, email: string) =>
+  ({
+    kind: 'password',
+    tenant: req.context.tenant.name,
+    account: email.toLowerCase(),
+    network: networkOfRequest(req),
+  }) as const;
 
 /**
  * A thief of an open session must not be able to guess the password faster than at a sign-in.
@@ -147,8 +144,7 @@ async function noteSignIn(
  */
 async function requirePassword(api: Api, req: Request, { email, passwordHash }: User, given: string): Promise<void> {
   const { tenant, deadline } = req.context;
-  const guess = { kind: 'password', tenant: tenant.name, account: email, network: networkOfRequest(req) } as const;
-  const isRight = await withinGuesses(api, guess, 'Too many wrong passwords; try again later.', async () =>
+  const isRight = await withinGuesses(api, guessAt(req, email), TOO_MANY_WRONG, async () =>
     (await passwordMatches(tenant.name, given, passwordHash, deadline)) ? true : undefined,
   );
   if (isRight !== true) throw new ValidationError({ old_password: ['The old_password field is wrong.'] });
@@ -157,9 +153,8 @@ async function requirePassword(api: Api, req: Request, { email, passwordHash }: 
 /** The user with this e-mail address and password. @throws HttpError 401; 429 after too many wrong ones */
 async function signedIn(api: Api, req: Request, email: string, password: string): Promise<User> {
   const { tenant, ids, deadline } = req.context;
-  const network = networkOfRequest(req);
-  const guess = { kind: 'password', tenant: tenant.name, account: email.toLowerCase(), network } as const;
-  const user = await withinGuesses(api, guess, 'Too many sign-ins have failed; try again later.', async () => {
+  const guess = guessAt(req, email);
+  const user = await withinGuesses(api, guess, TOO_MANY_WRONG, async () => {
     // Another process, such as the command line, may have added the user or changed the password.
     await api.refresh();
     return checkPassword(api.directory, tenant.name, email, password, deadline);
@@ -167,8 +162,8 @@ async function signedIn(api: Api, req: Request, email: string, password: string)
   if (user !== undefined) return user;
   api.log.warn({ tenant: tenant.name, address: addressOfRequest(req), ...ids }, 'sign-in refused');
   const users = [...tenantOf(api.commands, tenant.name).users.values()];
-  const userId = users.find((each) => each.email === email.toLowerCase())?.id ?? null;
-  noteRefusal(api, req.context, { type: 'SignInRefused', data: { userId, network, times: 1 } });
+  const userId = users.find((each) => each.email === guess.account)?.id ?? null;
+  noteRefusal(api, req.context, { type: 'SignInRefused', data: { userId, network: guess.network, times: 1 } });
   throw unauthenticated('The e-mail address or the password is wrong.');
 }
 

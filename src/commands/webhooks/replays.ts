@@ -1,7 +1,7 @@
 /** Resends, backfills and test events of a webhook. They are requested here; a process with the role `webhooks` makes them. */
 import { validate } from 'uuid';
 import { z } from 'zod';
-import { zonedDateTime } from '../../domain/assetTypes/valueSchemas.js';
+import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
 import type { DeliverySubject } from '../../domain/webhook/events.js';
 import { parseBody } from '../body.js';
@@ -12,7 +12,7 @@ import { eventKind, eventKinds } from './settings.js';
 
 /** Events that happened from `from` up to now; `failed_only`: those whose delivery failed for good, and was not resent. */
 export const backfillBody = z.strictObject({
-  from: zonedDateTime,
+  from: dateTime,
   events: eventKinds.optional(),
   failed_only: z.boolean('must be true or false.').default(false),
 });

@@ -64,10 +64,6 @@ export function normalizeDateTime(value: string): string | undefined {
   return /^\d{4}-/.test(utc) ? `${utc.slice(0, 20)}${fraction.padEnd(6, '0').slice(0, 6)}Z` : undefined;
 }
 
-/** @param time matches DATE_TIME */
-export const namesZone = (time: string): boolean =>
-  DATE_TIME.exec(time)?.some((part, group) => group >= 5 && part !== undefined) === true;
-
 /** A decimal number as text. A JSON number matches, too. */
 export const DECIMAL_TEXT = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
 

@@ -7,7 +7,7 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Tenant, Webhook } from '../../domain/identity/directory.js';
 import type { ApiClient, User } from '../../domain/identity/events.js';
 import { onThisRelease, standardTables } from '../../domain/identity/tenantTables.js';
-import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
+import type { DirectoryPlace, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
 import type { EventPosition, EventStore } from '../../ports/eventStore.js';
 
 /**
@@ -40,7 +40,6 @@ export class StoredDirectory {
   /** Whether the store holds another log's or build's directory, which is to be replaced. */
   #isNew = true;
   #storedPosition = 0;
-  #isSuperseded = false;
   #hasFailed = false;
   #timer: NodeJS.Timeout | undefined;
   #timerEndsAt = Number.POSITIVE_INFINITY;
@@ -102,7 +101,7 @@ export class StoredDirectory {
 
   #saveWithin(milliseconds: number): void {
     const endsAt = performance.now() + milliseconds;
-    if (this.#isSuperseded || endsAt >= this.#timerEndsAt) return;
+    if (endsAt >= this.#timerEndsAt) return;
     clearTimeout(this.#timer);
     this.#timerEndsAt = endsAt;
     this.#timer = setTimeout(() => this.#save(), milliseconds).unref();
@@ -111,24 +110,23 @@ export class StoredDirectory {
   #save(): void {
     this.#timerEndsAt = Number.POSITIVE_INFINITY;
     const { tenants, place } = this.#known;
-    if (this.#isSuperseded || place.position <= this.#storedPosition) return;
+    if (place.position <= this.#storedPosition) return;
     const changed = this.#isNew ? tenants.values() : [...this.#changed].flatMap((name) => tenants.get(name) ?? []);
     const at = { ...place, logId: this.#logId, build: this.#build };
-    let outcome: DirectorySaved | 'failed' = 'failed';
+    let isSaved = false;
     try {
-      outcome = this.#store.save(at, storedTenants(changed), this.#isNew);
+      isSaved = this.#store.save(at, storedTenants(changed), this.#isNew);
       this.#hasFailed = false;
     } catch (error) {
       if (!this.#hasFailed) this.#onError(error);
       this.#hasFailed = true;
     }
-    if (outcome === 'saved') {
+    if (isSaved) {
       this.#isNew = false;
       this.#storedPosition = place.position;
       this.#changed.clear();
       return;
     }
-    this.#isSuperseded = outcome === 'superseded';
     this.#saveWithin(PLACE_AFTER_MS);
   }
 

@@ -39,10 +39,8 @@ describe('a body', () => {
     expect((await acme().send('POST', `${PLATFORM}/session`, signIn)).status).toBe(200);
   });
 
-  it.each([`${FORM}; charset=UTF-8`, `${FORM}; charset=ISO-8859-1`])(
-    'of the type %s is a form, for a token',
-    async (type) => expect((await tokenAs(type)).status).toBe(200),
-  );
+  it('of a form with a charset is a form, for a token', async () =>
+    expect((await tokenAs(`${FORM}; charset=UTF-8`)).status).toBe(200));
 
   it.each<[string, (text: string) => Buffer]>([
     ['gzip', gzipSync],
