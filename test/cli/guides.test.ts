@@ -85,7 +85,7 @@ const PRINTED: readonly { readonly guide: string; readonly curl: RegExp; readonl
   },
   {
     guide: 'audit',
-    curl: /table\.batch by .*: 1 \+ 1\n.*"change":"changed".*"name":"Espresso".*"change":"created".*"name":"Mocha".*table\.batch by .*: name.*OrderCreatedWithParts pending_validation missing,OrderStatusChanged completed missing\n.*occurred_at,kind,actor_kind\n\d{4}-.*,order\.status_changed,client\n/s,
+    curl: /table\.batch by .*: 1 \+ 1\n.*"change":"changed".*"name":"Espresso".*"change":"created".*"name":"Mocha".*table\.batch by .*: name.*OrderCreatedWithParts pending_validation,OrderStatusChanged completed\n.*occurred_at,kind,actor_kind\n\d{4}-.*,order\.status_changed,client\n/s,
   },
   {
     guide: 'errors-and-retries',
