@@ -1,6 +1,6 @@
 /** The rules of an order's export (spec §3, §6.4): approval, rejection, failure, late delivery. Pure. */
 import { MAX_LIST_ENTRIES } from '../limits.js';
-import type { OrderExportDelivered, OrderExportFailed } from './events.js';
+import type { OrderExportDelivered } from './events.js';
 import { type Approval, exportDocument } from './exportDocument.js';
 import { accept, conflict, move, type Order, type OrderDecision, refuse } from './order.js';
 import { errorsOf, problemsOf } from './problems.js';
@@ -43,15 +43,17 @@ export function rejectOrder(order: Order, reasons: readonly string[]): OrderDeci
   return accept({ type: 'OrderRejected', data: { status: move(order, 'rejected'), reasons } });
 }
 
-/** A failed export, with the approval that caused it. */
-export type ExportFailure = Omit<OrderExportFailed['data'], 'status'> & { readonly approvalEventId: string };
+/** A delivery of the export of an approval. */
+type Delivery = Omit<OrderExportDelivered['data'], 'status' | 'reasons'>;
 
 /**
  * The export of approval `approvalEventId` to one webhook has failed for good. No event when the order's status has changed
  * since (another approval, a status reported by the integration), so it may be repeated.
  */
-export function failExport(order: Order, failure: ExportFailure): OrderDecision {
-  const { reasons, webhookId, deliveryId, approvalEventId } = failure;
+export function failExport(
+  order: Order,
+  { approvalEventId, webhookId, deliveryId, reasons }: Delivery & { readonly reasons: readonly string[] },
+): OrderDecision {
   const undelivered = undeliveredOf(order, approvalEventId);
   if (undelivered === undefined || undelivered.includes(webhookId)) return accept();
   const before = undelivered.length === 0 ? [] : errorReasonsOf(order);
@@ -60,14 +62,11 @@ export function failExport(order: Order, failure: ExportFailure): OrderDecision 
   return accept({ type: 'OrderExportFailed', data });
 }
 
-/** The delivery by which a failed export arrived after all. */
-export type LateDelivery = Omit<OrderExportDelivered['data'], 'status' | 'reasons'>;
-
 /**
  * An export that had failed for good reached the webhook after all: the order is `submitted` again, unless another webhook
  * still lacks it. No event when the order's status has changed since, so it may be repeated.
  */
-export function deliverExport(order: Order, delivery: LateDelivery): OrderDecision {
+export function deliverExport(order: Order, delivery: Delivery): OrderDecision {
   const undelivered = undeliveredOf(order, delivery.approvalEventId) ?? [];
   if (!undelivered.includes(delivery.webhookId)) return accept();
   const isLast = undelivered.length === 1;

@@ -26,12 +26,6 @@ export type OrderApproved = EventOf<
     }
 >;
 
-/** The last delivery attempt to a webhook failed (spec §3, §6.4): the validators have the order again. */
-export type OrderExportFailed = EventOf<
-  'OrderExportFailed',
-  Moved & Reasons & { readonly webhookId: string; readonly deliveryId: string }
->;
-
 /** A resend delivered an export that had failed; `reasons` are those of webhooks that still lack it. */
 export type OrderExportDelivered = EventOf<
   'OrderExportDelivered',
@@ -61,7 +55,8 @@ export type OrderEvent =
   | EventOf<'OrderStatusChanged', Moved & { readonly errorReason: readonly string[] | null }>
   | OrderApproved
   | EventOf<'OrderRejected', Moved & Reasons>
-  | OrderExportFailed
+  /** The last delivery attempt to a webhook failed (spec §3, §6.4): the validators have the order again. */
+  | EventOf<'OrderExportFailed', Moved & Reasons & { readonly webhookId: string; readonly deliveryId: string }>
   | OrderExportDelivered
   /** Written by earlier releases only: an export waits for its disabled webhook. */
   | EventOf<'OrderExportHeld', Moved>;

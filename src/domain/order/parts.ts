@@ -41,6 +41,8 @@ export const namedId = (body: unknown): string | undefined =>
 export const tooManyParts = `An order has at most ${MAX_ORDER_PARTS} parts.`;
 export const UNKNOWN_PART = 'No part has this id here. The service chooses the ids of new parts: leave it out.';
 
+type WithParts = { readonly id: string; readonly assetType: AssetType; readonly parts: PartsById };
+
 /**
  * Afterwards each record whose body has a list has exactly the parts of that list.
  * @param order its id, asset type and present parts
@@ -48,11 +50,7 @@ export const UNKNOWN_PART = 'No part has this id here. The service chooses the i
  */
 export function decideParts(
   assetTypes: AssetTypes,
-  {
-    id: orderId,
-    assetType: orderType,
-    parts,
-  }: { readonly id: string; readonly assetType: AssetType; readonly parts: PartsById },
+  { id: orderId, assetType: orderType, parts }: WithParts,
   body: unknown,
   newId: () => string,
   errors: FieldErrorList,
@@ -69,16 +67,12 @@ export function decideParts(
       const assetType = assetTypes.get(table);
       if (assetType === undefined || !Object.hasOwn(parent, name)) continue;
       const [path, items] = [`${prefix}${name}`, parent[name]];
-      if (!Array.isArray(items)) {
-        errors.add(path, `The ${path} field must be an array of objects.`);
-        continue;
-      }
-      lists.add(`${table} ${parentId}`);
-      sent += items.length;
-      if (sent > MAX_ORDER_PARTS) {
-        errors.add(path, tooManyParts);
-        return;
-      }
+      const isList = Array.isArray(items);
+      sent += isList ? items.length : 0;
+      if (!isList) errors.add(path, `The ${path} field must be an array of objects.`);
+      else if (sent > MAX_ORDER_PARTS) errors.add(path, tooManyParts);
+      else lists.add(`${table} ${parentId}`);
+      if (!isList || sent > MAX_ORDER_PARTS) continue;
       for (const [index, item] of items.entries()) {
         // Errors cost more than valid parts, and nobody reads thousands of them.
         if (errors.unnamed > 0) return;

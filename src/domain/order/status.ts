@@ -20,23 +20,14 @@ export type OrderStatus = (typeof ORDER_STATUSES)[number] | typeof FAILED;
 export const SET_BY_SAVING = ['saved', 'validated'] as const;
 
 /** Orders that validators work on. */
-export const TO_VALIDATE = [
-  'pending_validation',
-  'saved',
-  'validated',
-  'submit_failed',
-  FAILED,
-] as const satisfies readonly OrderStatus[];
-
-/** Orders that validators are done with. */
-export const ARCHIVED: readonly OrderStatus[] = ['rejected', 'submitted', 'completed'];
+const TO_VALIDATE: readonly OrderStatus[] = ['pending_validation', 'saved', 'validated', 'submit_failed', FAILED];
 
 /** What people do with an order, and the states in which they may. */
 export const ACTIONS = {
   save: [...TO_VALIDATE, 'rejected'],
   approve: ['validated', FAILED],
   reject: TO_VALIDATE,
-} as const satisfies { readonly [action: string]: readonly OrderStatus[] };
+} satisfies { readonly [action: string]: readonly OrderStatus[] };
 type OrderAction = keyof typeof ACTIONS;
 
 export const mayBe = (action: OrderAction, status: OrderStatus): boolean =>

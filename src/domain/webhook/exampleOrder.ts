@@ -18,32 +18,10 @@ export const EXAMPLE_VALUES: Fields = {
   name: 'Bakkerij De Molen',
   code: 'PCE',
   value: 'Piece',
-  language: 'nl',
-  street_name: 'Dorpsstraat',
-  address_number: '12',
-  city_name: 'Utrecht',
-  postal_zone: '3511 AB',
   country: 'NL',
-  currency_code: 'EUR',
-  issue_date: '2026-11-20',
   delivery_date: '2026-11-27',
-  notes: 'Deliver before 10:00.',
   customer_reference: 'PO 4711',
-  accuracy: 0.97,
-  category_id: 'CAT-1',
-  category_name: 'Hot drinks',
   quantity: 24,
-  unit_price: 1.85,
-  loading_date: '2026-11-26',
-  unloading_date: '2026-11-27',
-  product_name: 'Wheat flour',
-};
-
-/** What the fields of a table have, where other values would be odd. */
-const OF_TABLE: { readonly [table: string]: Fields } = {
-  dyn_item: { external_id: 'ITEM-005', name: 'Black tea, 100 bags', sku: 'BT-100', active: true },
-  dyn_packing_type: { code: 'EUR', value: 'Euro pallet' },
-  dyn_allowance_charge_reason: { code: 'FC', value: 'Fuel charge' },
 };
 
 export const CREATED_AT = '2026-11-20T14:02:31.482913Z';
@@ -56,7 +34,7 @@ export function exampleSnapshot({ orderModel, assetTypes }: TenantTables): Expor
     const named = type.relationships.flatMap(({ kind, field, key, table }) =>
       kind === 'belongs_to' && key === 'id' ? [[field, idOf(table)] as const] : [],
     );
-    const values: Fields = { ...EXAMPLE_VALUES, ...OF_TABLE[type.name], ...Object.fromEntries(named) };
+    const values: Fields = { ...EXAMPLE_VALUES, ...Object.fromEntries(named) };
     const fields = type.fields.map(({ name, type: valueType, required }): [string, FieldValue] => [
       name,
       ownValue(values, name) ?? (required ? fieldRules(valueType).example : null),
@@ -66,18 +44,11 @@ export function exampleSnapshot({ orderModel, assetTypes }: TenantTables): Expor
   };
   const order = assetTypes.get(orderModel);
   if (order === undefined) throw new Error(`${orderModel} is no order model.`);
-  const parts = types.filter(({ role }) => role === 'part');
-  const references = types.filter(({ role }) => role === 'reference');
-  return {
-    table: orderModel,
-    order: recordOf(order),
-    parts: parts.map((type) => ({ table: type.name, record: recordOf(type) })),
-    related: Object.fromEntries(
-      references.map((type) => {
-        const record = recordOf(type);
-        // Relations refer to it by its id or its unique field.
-        return [type.name, { [record.id]: record, [String(ownValue(record, type.uniqueField ?? 'id'))]: record }];
-      }),
-    ),
-  };
+  const records = types.map((type) => ({ type, table: type.name, record: recordOf(type) }));
+  const related = records.map(({ type, table, record }) => {
+    // Relations refer to it by its id or its unique field.
+    return [table, { [record.id]: record, [String(ownValue(record, type.uniqueField ?? 'id'))]: record }];
+  });
+  const parts = records.filter(({ type }) => type.role === 'part');
+  return { table: orderModel, order: recordOf(order), parts, related: Object.fromEntries(related) };
 }
