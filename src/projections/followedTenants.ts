@@ -5,6 +5,9 @@ import type { Parked, RowWriter } from '../ports/rowStore.js';
 import { FollowedTenant } from './followedTenant.js';
 import type { FollowerNews } from './progress.js';
 
+/** Younger events are no news. */
+const NOTABLE_MS = 1_000;
+
 export type TenantDeps = {
   readonly eventStore: Pick<EventStore, 'readStream'>;
   readonly writer: Pick<RowWriter, 'tenants' | 'mark' | 'remove'>;
@@ -58,6 +61,29 @@ export class FollowedTenants implements Iterable<FollowedTenant> {
 
   has(tenant: FollowedTenant): boolean {
     return this.#tenants.get(tenant.name) === tenant;
+  }
+
+  /**
+   * All events up to here are applied, but those of parked tenants and of those that are filled, whose marks say so.
+   * @param place up to where the log was read for all
+   */
+  appliedTo(place: Position): Position {
+    let applied = place;
+    for (const { next, isApart, parked, mark, readTo } of this) {
+      if (parked !== undefined || (isApart && mark !== undefined)) continue;
+      if (next !== undefined) applied = Math.min(applied, next.position - 1);
+      else if (isApart) applied = Math.min(applied, readTo);
+    }
+    return applied;
+  }
+
+  /** Those with an event that was written a second ago, or longer, and is not applied: when it was (ISO 8601). */
+  behind(): ReadonlyMap<string, string> {
+    const before = new Date(Date.now() - NOTABLE_MS).toISOString();
+    const oldest = [...this].map(
+      ({ name, mark, since = before }) => [name, mark === undefined ? since : before] as const,
+    );
+    return new Map(oldest.filter(([, since]) => since < before));
   }
 
   /** Makes known the tenants of these events. */

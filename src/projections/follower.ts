@@ -8,9 +8,9 @@
 
 import { concerns, tenantOf } from '../domain/streams.js';
 import type { EventPosition, EventSlice, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { findLog } from '../ports/logAnchor.js';
 import { copyOf, RowsLostError, type RowWriter } from '../ports/rowStore.js';
 import { sleep, WakeUp } from '../supervision/waiting.js';
-import { appliedTo, beginningIn, behind } from './checkpoints.js';
 import { type CopyOptions, FollowedTenant, type SlicesOf } from './followedTenant.js';
 import { FollowedTenants, type TenantDeps } from './followedTenants.js';
 import { cannotApply } from './tenantTexts.js';
@@ -166,8 +166,27 @@ export class Follower {
   /** Finds where to go on, and which tenants have to be read by themselves. */
   async #begin(log: string): Promise<void> {
     this.#head = await this.#deps.eventStore.head();
-    this.#place = await beginningIn(log, this.#head, this.#deps);
+    const kept = await this.#keptPlace();
+    if (kept === undefined) await this.#removeAll(log);
+    this.#place = kept ?? { position: 0 };
     await this.#tenants.begin(this.#head, this.#place.position);
+  }
+
+  /** Undefined: the rows are not of this log. @throws OtherLogError if another log is not accepted */
+  async #keptPlace(): Promise<EventPosition | undefined> {
+    const { eventStore, writer, acceptLog = false } = this.#deps;
+    const kept = await writer.checkpoint();
+    const isAhead = [...(await writer.tenants()).values()].some(({ position }) => position > this.#head);
+    const found = kept && (await findLog(eventStore, kept, { whose: 'The rows', acceptLog }));
+    return found === 'same' && !isAhead ? kept : undefined;
+  }
+
+  async #removeAll(log: string): Promise<void> {
+    const { writer, onNews } = this.#deps;
+    const tenants = await writer.tenants();
+    if (tenants.size > 0) onNews({ kind: 'reset' });
+    for (const name of tenants.keys()) await writer.remove(name);
+    await writer.keep({ log, position: 0 });
   }
 
   /** For all tenants that are not apart. */
@@ -348,7 +367,7 @@ export class Follower {
   }
 
   get #appliedTo(): Position {
-    return appliedTo(this.#place.position, this.#tenants);
+    return this.#tenants.appliedTo(this.#place.position);
   }
 
   /** Keeps how far all events are applied, so that the next start reads little, and tells which tenants are behind. */
@@ -358,7 +377,7 @@ export class Follower {
     let wasAnyBehind = true;
     while (!signal.aborted) {
       await sleep(KEEP_EVERY_MS, signal);
-      const since = behind(this.#tenants);
+      const since = this.#tenants.behind();
       if (since.size > 0 || wasAnyBehind) this.#deps.onNews({ kind: 'behind', since });
       wasAnyBehind = since.size > 0;
       const isApplied = this.#appliedTo >= next.position;

@@ -44,5 +44,5 @@ function logNews(log: Logger, news: FollowerNews): void {
   } else if (news.kind === 'filling' && news.reason !== undefined)
     log.error(news, 'the rows of a tenant cannot be used: new ones are filled from the event log');
   else if (news.kind === 'reset')
-    log.warn('The rows are of another event log, or of a newer copy of this one: all are made again.');
+    log.warn('The event log was put back to an older copy, or is another one: all rows are made again.');
 }
