@@ -53,7 +53,7 @@ const origin = ({ tenant, port }) => `http://${tenant}.localhost:${port}`;
 async function signedIn(browser, service) {
   const person = { email: 'bench@example.com', password: 'a long enough password' };
   const admin = await signIn(service);
-  const name = { first_name: 'Bench', last_name: 'Mark', must_change_password: false, roles: ['admin'] };
+  const name = { first_name: 'Bench', last_name: 'Mark', roles: ['admin'] };
   await admin.ok('POST', `${PLATFORM}/users`, { ...person, ...name });
   admin.close();
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' });
