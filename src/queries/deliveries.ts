@@ -49,13 +49,11 @@ export type DeliveryLogEntry = Pick<DeliverySubject, 'webhookId' | 'kind' | 'pur
 export type DeliveryQuery = {
   readonly webhookId?: string | undefined;
   readonly state?: DeliveryState | undefined;
-  readonly kind?: string | undefined;
   readonly orderId?: string | undefined;
   /** Of the events that they tell of. */
   readonly sequence?: { readonly gte: Revision; readonly lte: Revision } | undefined;
-  /** Requested at or after this time, and before that: ISO 8601, UTC, six digits. */
+  /** Requested at or after this time: ISO 8601, UTC, six digits. */
   readonly since?: string | undefined;
-  readonly until?: string | undefined;
   /** Default `newest` first. */
   readonly order?: 'newest' | 'oldest';
   /** Continues after the entry at this position, in the direction of `order`. */
@@ -109,23 +107,22 @@ export class DeliveryQueries {
 
   /** @throws the cancellation's reason */
   async page(tenant: string, query: DeliveryQuery, cancellation?: Cancellation): Promise<readonly DeliveryLogEntry[]> {
-    const { webhookId: webhook_id, state, kind, orderId: order_id, sequence, since, until, after, limit } = query;
+    const { webhookId: webhook_id, state, orderId: order_id, sequence, since, after, limit } = query;
     const [position, sort] = query.order === 'oldest' ? [{ gt: after }, {}] : [{ lt: after }, NEWEST_FIRST];
-    const created_at = { gte: since, lt: until };
-    const conditions = where({ webhook_id, state, kind, order_id, sequence, created_at, position });
+    const conditions = where({ webhook_id, state, order_id, sequence, created_at: { gte: since }, position });
     return (await this.#page(tenant, { conditions, limit, ...sort }, cancellation)).rows.map(entryOf);
   }
 
   async healthOf(tenant: string, webhookId: string): Promise<WebhookHealth> {
-    const entries = async (state: DeliveryState, asked: Partial<PageQuery>, after?: Position) => {
-      const conditions = where({ webhook_id: webhookId, state, ended: { gt: after } });
-      return (await this.#page(tenant, { ...asked, conditions })).rows.map(entryOf);
+    const entries = async (asked: Partial<PageQuery>, wanted: Parameters<typeof where>[0]) => {
+      const conditions = where({ webhook_id: webhookId, ...wanted });
+      return (await this.#page(tenant, { limit: HEALTH_DELIVERIES, ...asked, conditions })).rows.map(entryOf);
     };
     // By position: clocks may have been put back meanwhile.
-    const [last] = await entries('succeeded', { sort: byEnd('desc'), limit: 1 });
+    const [last] = await entries({ sort: byEnd('desc'), limit: 1 }, { state: 'succeeded' });
     const success = last?.attempts.at(-1)?.position ?? 0;
-    const open = await entries('open', { limit: HEALTH_DELIVERIES });
-    const failed = await entries('failed', { sort: byEnd('asc'), limit: HEALTH_DELIVERIES }, success);
+    const open = await entries({}, { state: 'open' });
+    const failed = await entries({ sort: byEnd('asc') }, { state: 'failed', ended: { gt: success } });
     // Attempts that a success has followed in the same delivery are earlier than that.
     const [first] = [...open, ...failed]
       .flatMap(({ attempts }) => attempts)

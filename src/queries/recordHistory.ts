@@ -1,17 +1,16 @@
 /** What events did to records: the history of one, newest first, with the events; and all that an operation did. */
-import { ACTIVITIES, ACTIVITY_KINDS } from '../domain/eventTypes.js';
+import { ACTIVITY_KINDS } from '../domain/eventTypes.js';
 import { charactersOf } from '../domain/jsonSize.js';
-import { MAX_HISTORY_PAGE_BYTES, MAX_READ_CHARACTERS, MAX_RECORDS } from '../domain/limits.js';
+import { MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES, MAX_READ_CHARACTERS, MAX_RECORDS } from '../domain/limits.js';
 import type { RecordDifference } from '../domain/referenceTable/differences.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { SpaceRef } from '../ports/rowStore.js';
-import { type ActivityEntry, entriesOf, isOperation, newestEntry, OPERATIONS } from './activity.js';
+import { type ActivityEntry, activityPage, entriesOf, isOperation, newestEntry, OPERATIONS } from './activity.js';
 import { type Rows, roomFor, where } from './asking.js';
 import { changeOf, historyOf, type Place, type Transition, transitionsIn } from './past.js';
 
 export type RecordHistoryEntry = RecordDifference & {
   readonly event: ActivityEntry;
-  readonly eventType: string;
   /** Revision of the first event of the batch, clean-up or undo that made the change. */
   readonly operation?: Revision | undefined;
 };
@@ -49,35 +48,18 @@ export async function recordHistory(
     // Events of one append may share a position: the one that names the row, else the first.
     const ofAppend = events.filter((each) => each.position === position);
     const event = ofAppend.find(({ subject }) => subject?.id.toLowerCase() === id) ?? ofAppend[0];
-    return event === undefined ? [] : [{ ...difference, event, eventType: typeOf(event) }];
+    return event === undefined ? [] : [{ ...difference, event }];
   });
-  const operations = await operationsOf(rows, space, entries);
-  const withOperation = entries.map((entry) => ({ ...entry, operation: operations.get(entry.event.correlationId) }));
-  return { entries: withOperation, next };
+  const done = entries.filter(({ event }) => isOperation(event)).map(({ event }) => event.correlationId);
+  const ofTable = where({ table: space.space, kind: OPERATIONS, correlation_id: [...new Set(done)] });
+  const asked = { conditions: ofTable, limit: MAX_ENTRIES };
+  const operations = done.length === 0 ? [] : (await activityPage(rows, space.tenant, asked)).entries;
+  const operationIn = ({ event }: RecordHistoryEntry) =>
+    isOperation(event)
+      ? operations.find(({ correlationId }) => correlationId === event.correlationId)?.revision
+      : undefined;
+  return { entries: entries.map((entry) => ({ ...entry, operation: operationIn(entry) })), next };
 }
-
-/** The first event of each operation, by the correlation id of its request. */
-async function operationsOf(
-  rows: Rows,
-  { tenant, space: table }: SpaceRef,
-  entries: readonly RecordHistoryEntry[],
-): Promise<ReadonlyMap<string, Revision>> {
-  const first = new Map<string, Revision>();
-  const done = entries.filter(({ event }) => isOperation(event)).map(({ event }) => event);
-  if (done.length === 0) return first;
-  const correlation_id = [...new Set(done.map(({ correlationId }) => correlationId))];
-  const conditions = where({ table, kind: OPERATIONS, correlation_id });
-  for await (const { correlationId, revision } of entriesOf(rows, tenant, { conditions }))
-    if (!first.has(correlationId)) first.set(correlationId, revision);
-  return first;
-}
-
-/** The type of event of each kind; of orders that of one with parts. */
-const TYPES: ReadonlyMap<string, string> = new Map([...ACTIVITIES].map(([type, kind]) => [kind, type]));
-
-/** The type of the event that changed records: an undo of a clean-up creates them again as a batch. */
-const typeOf = ({ kind, counts }: ActivityEntry): string =>
-  kind === 'table.undo' && (counts?.created ?? 0) > 0 ? 'BatchUpserted' : (TYPES.get(kind) ?? '');
 
 /** The batch or the clean-up whose first event has this revision. */
 export async function operationOf(

@@ -78,7 +78,6 @@ type ShownRecordEntry = RecordHistoryEntry & { readonly actor: ShownActor };
 
 const recordEntry = json.view<ShownRecordEntry>({
   id: ofEvent(json.uuid, 'eventId'),
-  event: [json.text, ({ eventType }) => eventType],
   kind: ofEvent(json.oneOf(HISTORY_KINDS), 'kind'),
   change: json.oneOf(['create', 'update', 'delete']),
   occurred_at: ofEvent(json.timestamp, 'at'),

@@ -55,14 +55,6 @@ const SYSTEM_FIELDS: readonly DescribedField[] = [
 
 const assetTypeView = json.view<AssetType>({
   unique_field: json.nullableText,
-  unique_comparison: [
-    {
-      ...json.orNull(json.oneOf(['exact'])),
-      description:
-        'How values of the unique field are compared: exact is character for character, with regard to case and spaces, without Unicode normalization; by batches, creates, updates, references, and eq, ne and in of filters alike.',
-    },
-    ({ uniqueField }) => (uniqueField === undefined ? null : 'exact'),
-  ],
   fields: [
     json.listOf(json.ref('AssetField')),
     ({ fields, uniqueField }) => [

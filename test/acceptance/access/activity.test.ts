@@ -136,7 +136,7 @@ describe('the history of a record', () => {
       },
       { kind: 'record.created', change: 'create', fields: { name: { from: null, to: 'Box' } }, actor },
     ]);
-    expect(data[4]).toMatchObject({ event: 'RecordCreated', correlation_id: requestOf(made), operation_id: null });
+    expect(data[4]).toMatchObject({ correlation_id: requestOf(made), operation_id: null });
     expect(links).toEqual({ next: null });
 
     const paged: unknown[] = [];
