@@ -188,7 +188,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
     );
   }
 
-  const usage = new TenantUsage({ rows, directory, quotas: quotasOf(config) });
+  const usage = new TenantUsage({ rows, quotas: quotasOf(config) });
   const engines: EngineProbes = {
     event_store: () => eventStore.ping(),
     read_models: () =>
@@ -198,15 +198,13 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
     ...(broker === undefined ? {} : { broker: () => broker.ping() }),
   };
   const parked = () => parkedTenants({ directory, progress });
-  registerFigures(metrics, config, {
+  registerFigures(metrics.registry, config, {
     engines,
     head: () => eventStore.head(),
     rows: watch && { lag: () => watch.lag(), parked: () => parked().length },
     broker,
-    tenants: () => directory.tenants(),
-    usage,
   });
-  const seen = { log, eventStore, progress, runJob: following?.run, directory, broker, metrics };
+  const seen = { log, eventStore, progress, runJob: following?.run, directory };
   const operator = parts.add(openOperatorParts(config, seen), (each) => each.stop());
   const tree = isApi ? parts.add(startAuditTree(config, log, metrics.registry), (each) => each.stop()) : undefined;
   const deps: ApiDeps = {

@@ -96,15 +96,8 @@ const activitySearch = (search: Search): ActivitySearch =>
     to: text(search.to),
   }) as ActivitySearch;
 
-export type LogSearch = { readonly [name in 'stream' | 'tenant' | 'kind' | 'since' | 'until']?: string };
-const logSearch = (search: Search): LogSearch =>
-  set({
-    stream: text(search.stream),
-    tenant: text(search.tenant),
-    kind: text(search.kind),
-    since: text(search.since),
-    until: text(search.until),
-  }) as LogSearch;
+export type LogSearch = { readonly stream?: string };
+const logSearch = (search: Search): LogSearch => set({ stream: text(search.stream) }) as LogSearch;
 
 const at = createRoute;
 const orders = () => import('./orders/OrderList');
@@ -243,16 +236,6 @@ const pages = [
     getParentRoute: () => root,
     path: '/operator/projections',
     component: lazyRouteComponent(() => import('./operator/Projections'), 'Projections'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/operator/queues',
-    component: lazyRouteComponent(() => import('./operator/Queues'), 'Queues'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/operator/installation',
-    component: lazyRouteComponent(() => import('./operator/Installation'), 'Installation'),
   }),
   at({
     getParentRoute: () => root,

@@ -46,8 +46,6 @@ const REFUSALS = [
 export class TenantMetrics {
   readonly #names: TenantNames;
   readonly #own = new Set<string>();
-  /** Milliseconds since 1970. */
-  readonly #synchronized = new Map<string, number>();
   readonly #requests: Counter<'tenant' | 'status'>;
   readonly #refused: Counter<'tenant' | 'kind' | 'reason'>;
 
@@ -79,20 +77,9 @@ export class TenantMetrics {
     this.#refused.inc({ tenant: this.#seriesOf(tenant), kind, reason });
   }
 
-  /** Notes a batch, clean-up or commit, even one that changed nothing. */
-  synchronized(tenant: string): void {
-    this.#synchronized.set(tenant, Date.now());
-  }
-
-  /** Time of the tenant's last synchronisation in this process (milliseconds since 1970); 0 if there is none. */
-  synchronizedAt(tenant: string): number {
-    return this.#synchronized.get(tenant) ?? 0;
-  }
-
   /** Tenants with series of their own. */
   shown(): ReadonlySet<string> {
     const names = new Set(this.#names());
-    for (const name of this.#synchronized.keys()) if (!names.has(name)) this.#synchronized.delete(name);
     for (const name of this.#own) if (!names.has(name)) this.#forget(name);
     for (const name of names) this.#seriesOf(name);
     return this.#own;

@@ -21,7 +21,6 @@ import { openApi } from './openapi/document.js';
 import { installation } from './operator/installation.js';
 import { operatorLog } from './operator/log.js';
 import { operatorProjections } from './operator/projections.js';
-import { operatorQueues } from './operator/queues.js';
 import { authenticateOperator, operatorSessions } from './operator/session.js';
 import { operatorTenants } from './operator/tenants.js';
 import { consolePages, docs, home } from './pages.js';
@@ -62,7 +61,7 @@ const operatorAreas: readonly Area[] = [
   {
     prefix: OPERATOR_PATH,
     checks: [countingRefusals(authenticateOperator)],
-    resources: [installation, operatorTenants, operatorProjections, operatorQueues, operatorLog],
+    resources: [installation, operatorTenants, operatorProjections, operatorLog],
   },
 ];
 

@@ -1,4 +1,4 @@
-/** What each tenant uses, as its rows say: looked up in the background while it writes, and in turns for metrics. */
+/** What each tenant uses, as its rows say: looked up in the background while it writes. */
 import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { Quota, Quotas } from '../domain/quotas.js';
@@ -14,14 +14,8 @@ const QUOTA_CONFIRMED_WITHIN_MS = 100;
 const QUOTA_LOOKED_UP_EVERY_MS = 2_000;
 /** A look-up is given up after this time, in milliseconds. */
 const LOOK_LIMIT_MS = 3_000;
-/** Tenants that are looked up for one scrape of /metrics, those looked up longest ago. */
-const LOOKED_UP_FOR_METRICS = 25;
-/** Scrapes within this time, in milliseconds, have the same figures. */
-const SCRAPED_AGAIN_MS = 1_000;
-
 type UsageSource = {
   readonly rows: Pick<RowReads, 'progress' | 'spaces'>;
-  readonly directory: { tenant(name: string): Tenant | undefined; tenants(): Iterable<Tenant> };
   /** The installation's, for tenants without their own. */
   readonly quotas: Quotas;
 };
@@ -30,8 +24,6 @@ export type Used = {
   readonly logBytes: number;
   /** Undefined while its rows are not shown. */
   readonly records: number | undefined;
-  /** When a table of reference data was changed last, in milliseconds since 1970; 0: never. */
-  readonly synchronizedAt: number;
 };
 
 const ofQuota = ({ logBytes, records }: Used, quota: Quota): number | undefined =>
@@ -90,15 +82,6 @@ export class TenantUsage {
     return this.#of(tenant).within(QUOTA_CONFIRMED_WITHIN_MS);
   }
 
-  /** All that is known, once some tenants were looked up again. Nothing while the rows' engine is away. */
-  ofAll = singleFlight(async (): Promise<readonly (readonly [tenant: string, used: Used])[]> => {
-    const all = [...this.#source.directory.tenants()].map(({ name }) => [name, this.#of(name)] as const);
-    const oldest = all.toSorted(([, a], [, b]) => (a.lookedUpAt < b.lookedUpAt ? -1 : 1));
-    const looked = oldest.slice(0, LOOKED_UP_FOR_METRICS).map(([, figures]) => figures.within(SCRAPED_AGAIN_MS));
-    if ((await Promise.all(looked)).every((used) => used === undefined)) return [];
-    return all.flatMap(([name, { value }]) => (value === undefined ? [] : [[name, value]]));
-  });
-
   #of(tenant: string): Figures {
     const kept = this.#figures.get(tenant);
     if (kept !== undefined) return kept;
@@ -108,17 +91,12 @@ export class TenantUsage {
   }
 
   async #find(name: string): Promise<Used> {
-    const { directory, rows } = this.#source;
-    const isReference = (table: string) => directory.tenant(name)?.assetTypes.get(table)?.role === 'reference';
+    const { rows } = this.#source;
     const found = rows.spaces(name).then((each) => [...(each ?? [])]);
     const [spaces, progress] = await Promise.all([found.catch(() => undefined), rows.progress(name)]);
-    const synchronized = (spaces ?? []).flatMap(([table, { state }]) =>
-      isReference(table) && state.lastEventAt !== '' ? [Date.parse(state.lastEventAt)] : [],
-    );
     return {
       logBytes: progress?.logBytes ?? 0,
       records: spaces && recordsIn(new Map(spaces)),
-      synchronizedAt: Math.max(0, ...synchronized),
     };
   }
 }

@@ -2,21 +2,20 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { checkSqliteEventStore } from '../adapters/eventstore/sqlite/logFile.js';
-import { newId, now } from '../commands/clock.js';
 import { opens, signingKeysNow } from '../commands/identity/signingKeys.js';
 import { type Config, readConfig } from '../config.js';
 import { signerOf } from '../domain/identity/signingKeys.js';
-import { AppendTooLargeError, WrongExpectedRevisionError } from '../ports/eventStore.js';
 import type { ParkedTenant } from '../ports/progress.js';
 import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
-import { type Checked, checked, type Finding, type Looked, machineChecks, shown } from '../service/checks.js';
+import { type Checked, checked, type Finding, type Looked, machineChecks } from '../service/checks.js';
 import { openBroker } from '../service/engines.js';
 import { OtherSecretsKeyError } from '../service/keys.js';
 import { withTimeout } from '../supervision/waiting.js';
 import { DELIVERY_QUEUE } from '../webhooks/queue.js';
 import { command } from './command.js';
-import { operator, type Tools, withLog } from './operator.js';
+import { type Tools, withLog } from './operator.js';
 import { type RowsNow, rowsNow } from './projections.js';
 
 export const doctor = command({
@@ -50,15 +49,12 @@ async function ofEngines(config: Config): Promise<Checked[]> {
   const types = await check('event types and secrets', directory);
   // A log that could not be opened is reported once.
   if (types.detail === '') return [log, types, jobs];
-  const ofServer = config.EVENTSTORE_URL === undefined ? [] : [await check('append size', appendSize)];
-  return [log, types, ...ofServer, await check('rows', rows), jobs];
+  return [log, types, await check('rows', rows), jobs];
 }
 
 const ANSWER_WITHIN_MS = 10_000;
 /** A follower commits several times a second. */
 const MOVES_WITHIN_MS = 3_000;
-/** Tenants that a problem names at most. */
-const MAX_NAMED = 10;
 
 /** Checks the embedded log; a server checks its own files. */
 async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<Looked> {
@@ -72,30 +68,6 @@ async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<Looked> {
 }
 
 const NO_LOG = 'Set DATA_DIR to the directory that the service uses, or start the service once.';
-
-/** Bytes of each event that `appendSize` sends. */
-const PROBE_BYTES = 900_000;
-/** EventStoreDB's setting takes little more. */
-const LARGEST_APPEND = 16_000_000;
-
-/** Whether the server takes an append as large as a body. Its expected revision refuses it then, so nothing is written. */
-async function appendSize({ config, eventStore }: Tools): Promise<Looked> {
-  const wanted = Math.min(config.BODY_LIMIT_BYTES, LARGEST_APPEND);
-  const metadata = { ...operator(''), occurredAt: now(), schemaVersion: 1 };
-  const events = Array.from({ length: Math.ceil(wanted / PROBE_BYTES) }, () => {
-    return { id: newId(), type: 'LogCreated', data: 'x'.repeat(PROBE_BYTES - 2), metadata };
-  });
-  try {
-    await eventStore.append('log-append-size', events, 0);
-  } catch (error) {
-    if (error instanceof AppendTooLargeError) {
-      const remedy = `Set MaxAppendSize of the server to ${LARGEST_APPEND} (docs/engines.md), or lower BODY_LIMIT_BYTES.`;
-      return { detail: '', findings: [{ problem: error.message, remedy }] };
-    }
-    if (!(error instanceof WrongExpectedRevisionError)) throw error;
-  }
-  return { detail: `the server takes ${shown(wanted)} at once`, findings: [] };
-}
 
 /** Tenants whose directory events cannot be applied, and secrets that cannot be opened. */
 async function directory({ commands, tenants }: Tools): Promise<Looked> {
@@ -127,7 +99,7 @@ async function rows(tools: Tools): Promise<Looked> {
   const first = await check();
   if (first.behind > 0) await wait(MOVES_WITHIN_MS);
   const now = first.behind > 0 ? await check() : first;
-  const standing = now.behind > 0 && now.position === first.position ? [standsStill(now)] : [];
+  const standing = now.behind > 0 && isDeepStrictEqual(now, first) ? [standsStill(now)] : [];
   const parked = now.tenants.flatMap(({ tenant, parked: why }) =>
     why === undefined ? [] : [isParked({ tenant, ...why })],
   );
@@ -135,13 +107,10 @@ async function rows(tools: Tools): Promise<Looked> {
   return { detail, findings: [...standing, ...parked] };
 }
 
-const standsStill = ({ position, behind, tenants }: RowsNow): Finding => {
-  const late = tenants.filter(({ lacksSince }) => lacksSince !== undefined).slice(0, MAX_NAMED);
-  return {
-    problem: `Rows stand still at position ${position}, ${behind} positions behind the log: those of ${late.map(({ tenant }) => tenant).join(', ')}.`,
-    remedy: 'Start the service, or its role projector. If it runs, its log and /health/ready give the reason.',
-  };
-};
+const standsStill = ({ position, behind }: RowsNow): Finding => ({
+  problem: `Rows stand still at position ${position}, ${behind} positions behind the log.`,
+  remedy: 'Start the service, or its role projector. If it runs, its log and /health/ready give the reason.',
+});
 
 const isParked = (parked: ParkedTenant): Finding => ({
   problem: `${parkedSentence(parked)} ${parked.error}`,

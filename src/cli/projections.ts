@@ -3,12 +3,9 @@ import { request as httpRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Config } from '../config.js';
-import type { Tenant } from '../domain/identity/directory.js';
-import { tenantOf } from '../domain/streams.js';
-import type { EventStore, Position } from '../ports/eventStore.js';
-import { isGood, type JobReport, type JobRequest, type RowJob } from '../ports/rowJobs.js';
-import type { RowReads, TenantProgress } from '../ports/rowStore.js';
+import type { Position } from '../ports/eventStore.js';
+import { isGood, type JobReport, type JobRequest } from '../ports/rowJobs.js';
+import type { TenantProgress } from '../ports/rowStore.js';
 import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
 import { userOf } from '../service/directoryUse.js';
 import { keptCheckpoint, openRowReads } from '../service/engines.js';
@@ -26,14 +23,8 @@ const list = command({
     `The log is at position ${head}, and the rows are at ${position}: ${behind} behind.`,
     '',
     ...columns([
-      ['TENANT', 'STATE', 'POSITION', 'ROWS', 'LACKS EVENTS SINCE'],
-      ...tenants.map((each) => [
-        each.tenant,
-        each.state,
-        String(each.position),
-        String(each.rows),
-        each.lacksSince ?? '-',
-      ]),
+      ['TENANT', 'STATE', 'POSITION', 'ROWS'],
+      ...tenants.map((each) => [each.tenant, each.state, String(each.position), String(each.rows)]),
     ]),
     ...tenants.flatMap(({ tenant, parked }) =>
       parked === undefined
@@ -108,16 +99,15 @@ async function signedIn(tools: Tools): Promise<Session> {
 
 const LOOK_MS = 100;
 
-type JobNow = Pick<RowJob, 'id' | 'state'> & {
-  readonly ended_at: string | null;
-  readonly error: string | null;
-  readonly progress: RowJob['progress'] | null;
-  readonly reports: readonly (Omit<JobReport, 'error'> & { readonly error: string | null })[];
-};
 /** This release has made it, or one that is near to it. */
-const jobNow = z.custom<JobNow>(
-  (job) => z.looseObject({ id: z.string(), reports: z.array(z.unknown()) }).safeParse(job).success,
-);
+const jobNow = z.looseObject({
+  id: z.string(),
+  state: z.string(),
+  ended_at: z.string().nullable(),
+  error: z.string().nullable(),
+  progress: z.object({ tenant: z.string(), done: z.number(), of: z.number() }).nullable(),
+  reports: z.array(z.custom<JobReport>((report) => typeof report === 'object')),
+});
 
 /** @throws CliError that says why it failed */
 async function jobDone(
@@ -125,15 +115,16 @@ async function jobDone(
   request: JobRequest,
   onProgress: (done: number, of: number, values: object) => void,
 ): Promise<readonly JobReport[]> {
-  const path = `/jobs/${jobNow.parse(await ask(session, 'POST', '/jobs', request)).id}`;
+  const { id } = jobNow.parse(await ask(session, 'POST', '/jobs', request));
   for (;;) {
-    const { state, progress, reports, error, ended_at: endedAt } = jobNow.parse(await ask(session, 'GET', path));
-    if (progress) onProgress(progress.done, progress.of, { tenant: progress.tenant });
-    if (error !== null) throw new CliError(error);
-    if (state === 'cancelled')
+    const jobs = z.array(jobNow).parse(await ask(session, 'GET', '/jobs'));
+    const job = jobs.find((each) => each.id === id);
+    if (job === undefined || job.state === 'cancelled')
       throw new CliError('The job was cancelled, by another operator or by the end of the service.');
-    if (endedAt !== null)
-      return reports.map(({ error: why, ...each }) => (why === null ? each : { ...each, error: why }));
+    const { progress, reports, error } = job;
+    if (progress !== null) onProgress(progress.done, progress.of, { tenant: progress.tenant });
+    if (error !== null) throw new CliError(error);
+    if (job.ended_at !== null) return reports;
     await delay(LOOK_MS);
   }
 }
@@ -177,74 +168,28 @@ function linesOf({ tenant, outcome, differences, error }: JobReport): readonly s
   }
 }
 
-type TenantNow = TenantProgress & {
-  readonly tenant: string;
-  /** When its first event was written that the rows lack (ISO 8601); undefined: they lack none, or are parked. */
-  readonly lacksSince?: string;
-};
-
 export type RowsNow = {
   readonly head: Position;
-  /** The rows of all tenants show the log up to here, but those of parked ones. */
+  /** The rows of all tenants showed the log up to here a moment ago, but those of parked ones. */
   readonly position: Position;
   readonly behind: number;
-  readonly tenants: readonly TenantNow[];
+  readonly tenants: readonly (TenantProgress & { readonly tenant: string })[];
 };
 
 const NO_ROWS: TenantProgress = { position: 0, logBytes: 0, state: 'filling', rows: 0 };
-
-type Sources = {
-  readonly eventStore: Pick<EventStore, 'head' | 'subscribe'>;
-  readonly rows: Pick<RowReads, 'progress'>;
-};
 
 /** How far the rows are, by what is stored with them: the same beside a running service and without one. */
 export async function rowsNow({ config, eventStore, tenants: known }: Tools): Promise<RowsNow> {
   const rows = await openRowReads(config, 1);
   try {
-    return await rowsOf(config, { eventStore, rows }, (await known()).all);
+    const { all } = await known();
+    const tenants = await Promise.all(
+      all.map(async ({ name }) => ({ tenant: name, ...((await rows.progress(name)) ?? NO_ROWS) })),
+    );
+    const head = await eventStore.head();
+    const position = Math.min((await keptCheckpoint(config))?.position ?? 0, head);
+    return { head, position, behind: head - position, tenants };
   } finally {
     await rows.close();
   }
-}
-
-async function rowsOf(config: Config, { eventStore, rows }: Sources, names: readonly Tenant[]): Promise<RowsNow> {
-  const head = await eventStore.head();
-  // Before the progress of tenants: they are there by then.
-  const applied = Math.min((await keptCheckpoint(config))?.position ?? 0, head);
-  const found = new Map<string, TenantProgress>();
-  for (const { name } of names) found.set(name, (await rows.progress(name)) ?? NO_ROWS);
-  const lacking = await firstLacking(eventStore, found, applied, head);
-  const firsts = [...lacking.values()].map(({ position }) => position - 1);
-  const position = Math.min(head, ...firsts);
-  const tenants = [...found].map(([tenant, progress]): TenantNow => {
-    const first = lacking.get(tenant);
-    return { tenant, ...progress, ...(first === undefined ? {} : { lacksSince: first.since }) };
-  });
-  return { head, position, behind: head - position, tenants };
-}
-
-type Lacking = { readonly position: Position; readonly since: string };
-
-/** Of each tenant that is not parked, the first event up to `head` that its rows lack. */
-async function firstLacking(
-  eventStore: Sources['eventStore'],
-  tenants: ReadonlyMap<string, TenantProgress>,
-  after: Position,
-  head: Position,
-): Promise<ReadonlyMap<string, Lacking>> {
-  const lacking = new Map<string, Lacking>();
-  const reading = new AbortController();
-  if (after >= head) return lacking;
-  for await (const { events, position: readTo } of eventStore.subscribe({ after, signal: reading.signal })) {
-    for (const event of events) {
-      const tenant = tenantOf(event) ?? '';
-      const { state, position } = tenants.get(tenant) ?? { state: 'parked', position: 0 };
-      if (state === 'parked' || event.position <= position || event.position > head || lacking.has(tenant)) continue;
-      lacking.set(tenant, { position: event.position, since: event.metadata.occurredAt });
-    }
-    if (readTo >= head) break;
-  }
-  reading.abort();
-  return lacking;
 }

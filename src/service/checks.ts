@@ -1,7 +1,5 @@
-/** Cheap checks of settings, files, keys and disk, each with a remedy: for `doctor`, and for the operator's console. */
-import { X509Certificate } from 'node:crypto';
+/** Cheap checks of files, keys and disk, each with a remedy: for `doctor`, and for the operator's console. */
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import type { Config } from '../config.js';
 import { freeBytes, prepareDataDirectory } from './dataDirectory.js';
 import { userOf } from './directoryUse.js';
@@ -40,13 +38,13 @@ export async function checked(check: string, remedy: string, find: () => Promise
 
 /** What is missing is not made: it may be looked for at the wrong place. */
 export async function machineChecks(config: Config): Promise<readonly Checked[]> {
-  const found = [await checked('settings', AS_ITS_USER, () => settings(config))];
-  if (!existsSync(config.DATA_DIR)) return found;
-  found.push(await checked('files', AS_ITS_USER, () => files(config)));
-  found.push(await checked('keys', 'Put it back from a backup.', () => keys(config)));
-  found.push(await checked('disk', AS_ITS_USER, () => disk(config)));
-  found.push(await checked('webhooks', AS_ITS_USER, () => webhooks(config)));
-  return found;
+  if (!existsSync(config.DATA_DIR)) return [];
+  return [
+    await checked('files', AS_ITS_USER, () => files(config)),
+    await checked('keys', 'Put it back from a backup.', () => keys(config)),
+    await checked('disk', AS_ITS_USER, () => disk(config)),
+    await checked('webhooks', AS_ITS_USER, () => webhooks(config)),
+  ];
 }
 
 const AS_ITS_USER = 'Run this as the user of the service, with its settings.';
@@ -88,21 +86,4 @@ async function disk(config: Config): Promise<Looked> {
   return { detail: `${shown(free)} are free`, findings: isLow ? [{ problem, remedy }] : [] };
 }
 
-export const shown = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
-
-/** Settings that are invalid end every command: what is left are the files that they name. */
-async function settings({ WEBHOOK_CA_FILE: file }: Config): Promise<Looked> {
-  const of = (...findings: readonly Finding[]): Looked => ({ detail: 'they are consistent', findings });
-  if (file === undefined) return of();
-  try {
-    const { validTo } = new X509Certificate(await readFile(file));
-    if (Date.parse(validTo) > Date.now()) return of();
-    const problem = `The certificate in WEBHOOK_CA_FILE, ${file}, was valid until ${validTo}.`;
-    const remedy =
-      'Replace it, and restart the service: an expired certificate makes every webhook that needs it fail.';
-    return of({ problem, remedy });
-  } catch {
-    const problem = `WEBHOOK_CA_FILE, ${file}, cannot be read as a certificate in PEM.`;
-    return of({ problem, remedy: 'Name a PEM file that the user of the service can read.' });
-  }
-}
+const shown = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GB`;

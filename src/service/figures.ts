@@ -1,13 +1,9 @@
-/** What `/metrics` says of engines, disk, rows, queues and tenants, looked up at each scrape: without a value while it cannot be found, rather than an old one. */
+/** What `/metrics` says of engines, disk, rows and queues, looked up at each scrape: without a value while it cannot be found, rather than an old one. */
 import { Gauge, type Registry } from 'prom-client';
-import type { ServiceMetrics, TenantMetrics } from '../api/metrics.js';
-import type { TenantUsage } from '../api/tenantUsage.js';
 import type { Config } from '../config.js';
-import type { Tenant } from '../domain/identity/directory.js';
-import { QUOTA_NAMES, QUOTAS } from '../domain/quotas.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '../webhooks/queue.js';
-import { diskBytes, freeBytes, lastBackupAt, logFileBytes } from './dataDirectory.js';
+import { diskBytes, freeBytes, lastBackupAt } from './dataDirectory.js';
 import { answerInTime, checkAll, type EngineProbes } from './health.js';
 
 type Values = readonly (readonly [labels: { readonly [label: string]: string }, value: number])[];
@@ -43,12 +39,9 @@ type Seen = {
   /** Undefined if another process follows the log for the rows. */
   readonly rows: { readonly lag: () => Promise<number>; readonly parked: () => number } | undefined;
   readonly broker: Pick<MessageBroker, 'depth'> | undefined;
-  readonly tenants: () => Iterable<Tenant>;
-  readonly usage: TenantUsage;
 };
 
-export function registerFigures({ registry, tenants }: ServiceMetrics, config: Config, seen: Seen): void {
-  const { DATA_DIR, EVENTSTORE_URL } = config;
+export function registerFigures(registry: Registry, { DATA_DIR }: Pick<Config, 'DATA_DIR'>, seen: Seen): void {
   registerGauges(registry, {
     engine_up: [
       '1 when the engine answers, 0 when it is away.',
@@ -69,13 +62,6 @@ export function registerFigures({ registry, tenants }: ServiceMetrics, config: C
       async () => one(await seen.head()),
     ],
   });
-  if (EVENTSTORE_URL === undefined)
-    registerGauges(registry, {
-      event_log_bytes: [
-        'Size of the embedded event log with its write-ahead log.',
-        async () => one(await logFileBytes(DATA_DIR)),
-      ],
-    });
   const { rows } = seen;
   if (rows !== undefined)
     registerGauges(registry, {
@@ -83,7 +69,6 @@ export function registerFigures({ registry, tenants }: ServiceMetrics, config: C
       projections_parked: ['Tenants parked at an event that could not be applied.', () => one(rows.parked())],
     });
   if (seen.broker !== undefined) ofQueues(registry, seen.broker);
-  ofTenants(registry, tenants, seen);
 }
 
 const STATES = [
@@ -102,48 +87,5 @@ function ofQueues(registry: Registry, broker: Pick<MessageBroker, 'depth'>): voi
     (await depths()).flatMap(([queue, depth]) => STATES.map(([key, state]) => [{ queue, state }, depth[key]] as const));
   registerGauges(registry, {
     queue_messages: ['Messages in a queue: ready, delayed, in work.', messages, 'queue', 'state'],
-  });
-}
-
-/** Of tenants with series of their own. */
-function ofTenants(registry: Registry, metrics: TenantMetrics, { usage, tenants }: Pick<Seen, 'usage' | 'tenants'>) {
-  const usedByShown = async () => {
-    const shown = metrics.shown();
-    return (await usage.ofAll()).filter(([tenant]) => shown.has(tenant));
-  };
-  const records = async (): Promise<Values> =>
-    (await usedByShown()).flatMap(([tenant, used]) =>
-      used.records === undefined ? [] : [[{ tenant }, used.records] as const],
-    );
-  const synchronized = async (): Promise<Values> =>
-    (await usedByShown()).flatMap(([tenant, used]) => {
-      const at = Math.max(used.synchronizedAt, metrics.synchronizedAt(tenant));
-      return at === 0 ? [] : [[{ tenant }, Math.max(0, Date.now() - at) / 1000] as const];
-    });
-  const quotas = async (): Promise<Values> => {
-    await usage.ofAll();
-    const shown = metrics.shown();
-    const own = [...tenants()].filter(({ name }) => shown.has(name));
-    return own.flatMap((tenant) =>
-      QUOTA_NAMES.flatMap((quota) => {
-        const [limit, used] = [usage.limit(tenant, quota), usage.known(tenant, quota)];
-        if (limit === 0 || used === undefined) return [];
-        return [[{ tenant: tenant.name, quota: QUOTAS[quota].name }, used / limit] as const];
-      }),
-    );
-  };
-  registerGauges(registry, {
-    tenant_records: ['Records in all tables.', records, 'tenant'],
-    tenant_last_sync_age_seconds: [
-      'How long ago reference data was synchronised or changed last.',
-      synchronized,
-      'tenant',
-    ],
-    tenant_quota_used_ratio: [
-      'Used share of each quota, where it is known; changes are refused from 1 on.',
-      quotas,
-      'tenant',
-      'quota',
-    ],
   });
 }

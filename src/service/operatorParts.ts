@@ -1,15 +1,11 @@
 /** What the operator's console shows of the installation, from the parts that a process has (`api/operator/parts.ts`). */
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { ServiceMetrics } from '../api/metrics.js';
 import type { OperatorParts } from '../api/operator/parts.js';
 import { TryAgainError } from '../commands/context.js';
-import { type Config, settingsInUse } from '../config.js';
+import type { Config } from '../config.js';
 import { MAX_ENTRIES, MAX_SHORT_PAGE } from '../domain/limits.js';
-import type { EventStore, Position } from '../ports/eventStore.js';
-import type { MessageBroker } from '../ports/messageBroker.js';
+import type { EventStore } from '../ports/eventStore.js';
 import type { RowProgress } from '../ports/progress.js';
 import {
   isGood,
@@ -21,28 +17,19 @@ import {
 } from '../ports/rowJobs.js';
 import type { Directory } from '../projections/directory/directory.js';
 import { singleFlight, TimeLimitError, withTimeout } from '../supervision/waiting.js';
-import { endpointKey } from '../webhooks/gate.js';
-import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '../webhooks/queue.js';
 import { machineChecks } from './checks.js';
 import { diskBytes, freeBytes, lastBackupAt, logFileBytes } from './dataDirectory.js';
-import { openBroker } from './engines.js';
 import { heldWebhooks } from './webhooks.js';
 
 /** An engine that takes longer counts as away, in milliseconds. */
 const ANSWER_MS = 3_000;
-/** Between two looks that a rate is made of, in milliseconds. */
-const RATE_OVER_MS = 2_000;
-
 type ServiceParts = {
   readonly log: Logger;
   readonly eventStore: EventStore;
   readonly progress: RowProgress;
   /** Undefined without the role projector. */
   readonly runJob: RunRowJob | undefined;
-  readonly directory: Pick<Directory, 'parked' | 'signingKeys'>;
-  readonly metrics: Pick<ServiceMetrics, 'registry'>;
-  /** Undefined without the role webhooks: another one is opened for each look. */
-  readonly broker: MessageBroker | undefined;
+  readonly directory: Pick<Directory, 'parked'>;
 };
 
 const notFollowing: RunRowJob = async () => {
@@ -52,18 +39,14 @@ const notFollowing: RunRowJob = async () => {
 type OpenOperatorParts = OperatorParts & { stop(): Promise<void> };
 
 export function openOperatorParts(config: Config, given: ServiceParts): OpenOperatorParts {
-  const { log, eventStore, directory } = given;
+  const { log, eventStore } = given;
   const jobs = new OperatorJobs(given.runJob ?? notFollowing, log);
   return {
     jobs,
     eventStore,
     parked: () => parkedTenants(given),
-    projection: singleFlight(projectionOf(given)),
-    openCircuits: () => openCircuits(given.metrics),
-    queues: singleFlight(() => within(lookAtQueues(config, given.broker))),
+    head: singleFlight(() => within(eventStore.head())),
     machine: singleFlight(() => machineOf(config)),
-    signingKeys: () => directory.signingKeys,
-    settings: () => settingsInUse(process.env),
     checks: singleFlight(() => machineChecks(config)),
     stop: () => jobs.stop(),
   };
@@ -82,46 +65,6 @@ const within = <T>(asked: Promise<T>): Promise<T> =>
   withTimeout(ANSWER_MS, `An engine did not answer within ${ANSWER_MS} ms.`, asked).catch((error: unknown) => {
     throw error instanceof TimeLimitError ? new TryAgainError(error.message) : error;
   });
-
-/** As /metrics has them. */
-async function openCircuits({ registry }: Pick<ServiceMetrics, 'registry'>): Promise<ReadonlySet<string>> {
-  const { values = [] } = (await registry.getSingleMetric('webhook_circuit_open')?.get()) ?? {};
-  const open = values.filter(({ value }) => value === 1);
-  return new Set(
-    open.map(({ labels: { tenant = '', webhook = '' } }) =>
-      endpointKey({ tenant: String(tenant), webhookId: String(webhook) }),
-    ),
-  );
-}
-
-/** Remembers the position of an earlier look for the rate. */
-function projectionOf({ eventStore, progress }: ServiceParts): OperatorParts['projection'] {
-  type Look = { readonly at: number; readonly position: Position };
-  let [earlier, last]: (Look | undefined)[] = [];
-  return async () => {
-    const head = await within(eventStore.head());
-    const now = { at: performance.now(), position: progress.position };
-    if (last === undefined || now.at - last.at >= RATE_OVER_MS) [earlier, last] = [last, now];
-    const before = last === now ? earlier : last;
-    const rate =
-      before === undefined ? null : Math.max(0, (now.position - before.position) / ((now.at - before.at) / 1_000));
-    return { head, position: now.position, rate, tenantsBehind: progress.behind(), filling: progress.filling().size };
-  };
-}
-
-/** Undefined: the embedded queue was not made yet, and a look would make it. */
-async function lookAtQueues(config: Config, given: MessageBroker | undefined) {
-  if (given === undefined && config.RABBITMQ_URL === undefined && !existsSync(join(config.DATA_DIR, 'broker.db')))
-    return undefined;
-  const broker = given ?? (await openBroker(config, () => undefined));
-  try {
-    return await Promise.all(
-      [DELIVERY_QUEUE, BACKFILL_QUEUE].map(async (name) => ({ name, ...(await broker.depth(name)) })),
-    );
-  } finally {
-    if (given === undefined) await broker.close();
-  }
-}
 
 async function machineOf(config: Config) {
   const { DATA_DIR, EVENTSTORE_URL } = config;

@@ -99,8 +99,11 @@ export class Operator {
   /** Asks until the job is in one of these states. */
   async until(id: string, ...states: readonly string[]): Promise<z.output<typeof job>> {
     for (;;) {
-      const found = job.parse(await this.data('/jobs/{id}', { at: id }));
-      if (states.includes(found.state) && found.ended_at !== null) return found;
+      const found = z
+        .array(job)
+        .parse(await this.data('/jobs'))
+        .find((each) => each.id === id);
+      if (found !== undefined && states.includes(found.state) && found.ended_at !== null) return found;
       await wait(20);
     }
   }

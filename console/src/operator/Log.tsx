@@ -1,82 +1,53 @@
-/** The event log, the latest first, filtered by the address; and one event with all that it says. */
-import { Button, Code, Stack, Text, TextInput, Title } from '@mantine/core';
+/** The event log or a stream of it, the latest first; and one event with all that it says. */
+import { Code, Stack, Text, Title } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import { bodyOf } from '../api/client';
 import { type Column, Cut, DataTable } from '../app/DataTable';
-import { FilterForm } from '../app/FilterForm';
 import { useNumber, When } from '../app/language';
-import { MomentInput } from '../app/MomentInput';
-import { Empty, Loaded, Page } from '../app/Page';
+import { Empty, Loaded, More, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
+import { SearchField } from '../app/SearchField';
 import type { LogSearch } from '../routes';
 import { api, type LogEntry } from './client';
 import { logQuery } from './queries';
 import { useWords } from './words';
 
-const FILTERS = ['tenant', 'kind', 'stream', 'since', 'until'] as const;
-
 export function Log() {
   const words = useWords();
   const navigate = useNavigate();
   const search: LogSearch = getRouteApi('/operator/log').useSearch();
-  const [typed, setTyped] = useState<LogSearch>(search);
-  const number = useNumber();
   const list = useInfiniteQuery(logQuery(search));
   const columns = useColumns();
-  const show = (next: LogSearch) => {
-    setTyped(next);
-    const set = Object.entries(next).filter(([, value]) => value !== undefined && value !== '');
-    void navigate({ to: '/operator/log', search: Object.fromEntries(set) as LogSearch, replace: true });
-  };
   return (
     <Page title={words.menu.log}>
-      <FilterForm onSearch={() => show(typed)} onClear={() => show({})}>
-        {FILTERS.map((name) => {
-          const set = (value: string) => setTyped({ ...typed, [name]: value });
-          const shown = { label: words.log[name], value: typed[name] ?? '' };
-          return name === 'since' || name === 'until' ? (
-            <MomentInput key={name} {...shown} onChange={set} />
-          ) : (
-            <TextInput
-              key={name}
-              {...shown}
-              {...(name === 'tenant' ? { 'data-search': true } : {})}
-              onChange={({ currentTarget }) => set(currentTarget.value)}
-            />
-          );
-        })}
-      </FilterForm>
+      <SearchField
+        label={words.log.stream}
+        value={search.stream ?? ''}
+        onSearch={(stream) =>
+          void navigate({ to: '/operator/log', search: stream === '' ? {} : { stream }, replace: true })
+        }
+      />
       <Loaded query={list}>
         {({ pages }) => {
           const entries = pages.flatMap(({ data }) => data);
-          const looked = pages.reduce((sum, { meta }) => sum + meta.looked_at, 0);
-          return (
-            <>
-              {entries.length === 0 && !list.hasNextPage ? (
-                <Empty>{words.log.none}</Empty>
-              ) : (
-                <DataTable
-                  name="operator-log"
-                  label={words.menu.log}
-                  columns={columns}
-                  rows={entries}
-                  rowId={({ id }) => id}
-                  onOpen={({ stream, revision }) =>
-                    void navigate({ to: '/operator/log/event', search: { stream, revision } })
-                  }
-                />
-              )}
-              {list.hasNextPage && (
-                <Button variant="default" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-                  {words.log.goOn(number(looked))}
-                </Button>
-              )}
-            </>
+          return entries.length === 0 ? (
+            <Empty>{words.log.none}</Empty>
+          ) : (
+            <DataTable
+              name="operator-log"
+              label={words.menu.log}
+              columns={columns}
+              rows={entries}
+              rowId={({ position }) => String(position)}
+              onOpen={({ stream, revision }) =>
+                void navigate({ to: '/operator/log/event', search: { stream, revision } })
+              }
+            />
           );
         }}
       </Loaded>
+      <More list={list} />
     </Page>
   );
 }

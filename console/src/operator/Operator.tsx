@@ -74,13 +74,6 @@ function OperatorFrame({ operator, children }: { readonly operator: string; read
         { to: '/operator', label: menu.overview, isExact: true, ...(needs ? { count: needs } : {}) },
         { to: '/operator/tenants', label: menu.tenants },
         { to: '/operator/projections', label: menu.projections },
-        { to: '/operator/queues', label: menu.queues },
-      ],
-    },
-    {
-      label: menu.look,
-      entries: [
-        { to: '/operator/installation', label: menu.installation },
         { to: '/operator/log', label: menu.log },
       ],
     },
@@ -110,16 +103,12 @@ function OperatorFrame({ operator, children }: { readonly operator: string; read
         'g o': goTo('/operator'),
         'g t': goTo('/operator/tenants'),
         'g r': goTo('/operator/projections'),
-        'g q': goTo('/operator/queues'),
-        'g i': goTo('/operator/installation'),
         'g l': goTo('/operator/log'),
       }}
       keyRows={[
         ['g o', keys.overview],
         ['g t', keys.tenants],
         ['g r', keys.projections],
-        ['g q', keys.queues],
-        ['g i', keys.installation],
         ['g l', keys.log],
         ['j', text.keys.nextRow],
         ['k', text.keys.previousRow],

@@ -1,27 +1,24 @@
-/** Is all well, and what needs the operator? */
-import { Alert, Anchor, Badge, Group, Paper, Stack, Text, Title } from '@mantine/core';
+/** Is all well, and what needs the operator? The machine, and checks when the operator asks for them. */
+import { Alert, Anchor, Badge, Button, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, type LinkProps } from '@tanstack/react-router';
+import { bodyOf } from '../api/client';
 import { useNumber, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
-import type { Schemas } from './client';
+import { api, type Schemas } from './client';
 import { JobList } from './Jobs';
 import { jobsQuery, overviewQuery } from './queries';
 import { useSize, useWords } from './words';
 
 type Need = Schemas['Overview']['needs'][number];
 
-/** Where each need is looked at. */
-const PAGES: { readonly [kind in Need['kind']]: LinkProps['to'] } = {
-  engine: '/operator/installation',
+/** Where a need is looked at, if it is not on this page. */
+const PAGES: { readonly [kind in Need['kind']]?: LinkProps['to'] } = {
   parked: '/operator/projections',
-  disk: '/operator/installation',
   behind: '/operator/projections',
-  held: '/operator/queues',
-  backup: '/operator/installation',
   quota: '/operator/tenants',
-  receivers: '/operator/queues',
+  receivers: '/operator/tenants',
 };
 
 const SERIOUS: readonly Need['kind'][] = ['engine', 'parked', 'disk'];
@@ -33,7 +30,7 @@ export function Overview() {
   return (
     <Page title={words.menu.overview}>
       <Loaded query={useQuery(overviewQuery)}>
-        {({ needs, checks, tenants, open_deliveries }) => (
+        {({ needs, checks, tenants, open_deliveries, ...machine }) => (
           <Stack>
             {needs.length === 0 ? (
               <Alert color="green" variant="light">
@@ -65,6 +62,8 @@ export function Overview() {
                 </span>,
               ])}
             />
+            <Machine machine={machine} />
+            <Checks />
             {jobs.length > 0 && <JobList jobs={jobs} />}
           </Stack>
         )}
@@ -75,12 +74,17 @@ export function Overview() {
 
 function NeedAlert({ need: { kind, count, names } }: { readonly need: Need }) {
   const { overview } = useWords();
+  const page = PAGES[kind];
   const shown = names.filter((name) => name !== '');
   return (
     <Alert color={SERIOUS.includes(kind) ? 'red' : 'yellow'} variant="light">
-      <Anchor component={Link} to={PAGES[kind] as string} c="var(--mantine-color-text)" underline="always">
-        {overview.needs[kind]}
-      </Anchor>
+      {page === undefined ? (
+        overview.needs[kind]
+      ) : (
+        <Anchor component={Link} to={page as string} c="var(--mantine-color-text)" underline="always">
+          {overview.needs[kind]}
+        </Anchor>
+      )}
       {shown.length > 0 && (
         <Text size="sm" className="text">
           {shown.map((name, at) => (
@@ -124,5 +128,70 @@ function Figure({ label, value }: { readonly label: string; readonly value: stri
         {value}
       </Text>
     </Paper>
+  );
+}
+
+type MachineFigures = Pick<
+  Schemas['Overview'],
+  'release' | 'free_bytes' | 'disk_bytes' | 'log_bytes' | 'last_backup_at'
+>;
+
+function Machine({ machine }: { readonly machine: MachineFigures }) {
+  const words = useWords().installation;
+  const size = useSize();
+  const { free_bytes: free, disk_bytes: disk, log_bytes: log, last_backup_at: backup } = machine;
+  return (
+    <Facts
+      label={words.release}
+      facts={[
+        [words.release, machine.release],
+        [words.disk, words.ofSize(size(free), size(disk))],
+        [words.log, log === null ? words.onServer : size(log)],
+        [words.backup, backup === null ? words.never : <When key="at" at={backup} long />],
+      ]}
+    />
+  );
+}
+
+/** They look at files, so they are made when they are asked for. */
+function Checks() {
+  const words = useWords().installation;
+  const checks = useQuery({
+    queryKey: ['operator', 'checks'],
+    queryFn: async () => (await bodyOf(api.GET('/api/v1/operator/checks'))).data,
+    enabled: false,
+  });
+  return (
+    <Stack component="section" gap="xs" align="flex-start">
+      <Title order={2} size="h4">
+        {words.checks}
+      </Title>
+      <Text size="sm">{words.checksWhy}</Text>
+      <Button size="xs" variant="default" loading={checks.isFetching} onClick={() => void checks.refetch()}>
+        {words.check}
+      </Button>
+      {(checks.data !== undefined || checks.error !== null) && (
+        <Loaded query={checks}>
+          {(found) =>
+            found.map(({ check, detail, findings }) =>
+              findings.length === 0 ? (
+                <Text key={check} size="sm">
+                  <Badge color="green" variant="dot" tt="none">
+                    {words.ok}
+                  </Badge>{' '}
+                  {check}: {detail}
+                </Text>
+              ) : (
+                findings.map(({ problem, remedy }) => (
+                  <Alert key={problem} color="red" variant="light" title={check}>
+                    {problem} {remedy}
+                  </Alert>
+                ))
+              ),
+            )
+          }
+        </Loaded>
+      )}
+    </Stack>
   );
 }

@@ -36,10 +36,7 @@ export function ParkedList({ parked }: { readonly parked: readonly Parked[] }) {
           </span>,
           <When key="since" at={each.since} />,
           <span key="event">
-            <Link to="/operator/log" search={{ tenant: each.tenant, kind: each.event_type }}>
-              {each.event_type}
-            </Link>{' '}
-            {projections.at(number(each.position))}
+            {each.event_type} {projections.at(number(each.position))}
           </span>,
           each.error,
           isRetryable(each) && <Retry key="retry" parked={each} />,

@@ -1,34 +1,37 @@
 /** How far the rows of tenants are, which tenants are parked, and work on all of them. */
 import { Stack, Text, Title } from '@mantine/core';
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useNumber } from '../app/language';
-import { Loaded, More, Page } from '../app/Page';
+import { Loaded, Page } from '../app/Page';
 import { Facts, Rows } from '../app/Rows';
 import type { Schemas } from './client';
 import { JobForm, JobList } from './Jobs';
 import { ParkedList } from './Parked';
-import { jobsQuery, parkedQuery, projectionsQuery } from './queries';
+import { jobsQuery, projectionsQuery } from './queries';
 import { useWords } from './words';
 
 export function Projections() {
   const words = useWords();
-  const parked = useInfiniteQuery(parkedQuery);
   return (
     <Page title={words.menu.projections}>
-      <Loaded query={useQuery(projectionsQuery)}>{(projection) => <Progress projection={projection} />}</Loaded>
-      <Stack component="section" gap="xs">
-        <Title order={2} size="h4">
-          {words.projections.parked}
-        </Title>
-        <Loaded query={parked}>
-          {({ pages }) => {
-            const found = pages.flatMap(({ data }) => data);
-            return found.length === 0 ? <Text>{words.projections.noneParked}</Text> : <ParkedList parked={found} />;
-          }}
-        </Loaded>
-        <More list={parked} />
-      </Stack>
+      <Loaded query={useQuery(projectionsQuery)}>
+        {(found) => (
+          <>
+            <Progress projection={found} />
+            <Stack component="section" gap="xs">
+              <Title order={2} size="h4">
+                {words.projections.parked}
+              </Title>
+              {found.parked.length === 0 ? (
+                <Text>{words.projections.noneParked}</Text>
+              ) : (
+                <ParkedList parked={found.parked} />
+              )}
+            </Stack>
+          </>
+        )}
+      </Loaded>
       <JobForm />
       <Loaded query={useQuery(jobsQuery)}>{(jobs) => <JobList jobs={jobs} />}</Loaded>
     </Page>
@@ -36,9 +39,9 @@ export function Projections() {
 }
 
 function Progress({ projection }: { readonly projection: Schemas['Projection'] }) {
-  const { projections, menu, queues } = useWords();
+  const { projections, menu } = useWords();
   const number = useNumber();
-  const { head, position, behind, rate, filling, tenants_behind: late } = projection;
+  const { head, position, behind, filling, tenants_behind: late } = projection;
   return (
     <Stack gap="xs">
       <Facts
@@ -47,7 +50,6 @@ function Progress({ projection }: { readonly projection: Schemas['Projection'] }
           [projections.position, number(position)],
           [projections.head, number(head)],
           [projections.behind, number(behind)],
-          [projections.rate, rate === null ? '–' : number(Math.round(rate))],
           [projections.filling, number(filling)],
         ]}
       />
@@ -61,7 +63,7 @@ function Progress({ projection }: { readonly projection: Schemas['Projection'] }
               <Link key="tenant" to="/operator/tenants/$tenant" params={{ tenant }}>
                 {tenant}
               </Link>,
-              queues.seconds(number(seconds)),
+              projections.seconds(number(seconds)),
             ],
           }))}
         />

@@ -19,7 +19,7 @@ export function TenantPage() {
   const { tenant } = getRouteApi('/operator/tenants/$tenant').useParams();
   const jobs = useQuery(jobsQuery).data?.filter((job) => job.tenant === tenant) ?? [];
   const log = (
-    <Link to="/operator/log" search={{ tenant }}>
+    <Link to="/operator/log" search={{ stream: `tenant-${tenant}` }}>
       {words.tenants.log}
     </Link>
   );
@@ -58,12 +58,7 @@ function Figures({ tenant }: { readonly tenant: Whole }) {
     [tenants.clients, number(tenant.clients)],
     [tenants.webhooks, number(tenant.webhooks)],
   ];
-  return (
-    <div>
-      <Facts label={tenant.name} facts={rows} />
-      <Text size="sm">{tenants.lately}</Text>
-    </div>
-  );
+  return <Facts label={tenant.name} facts={rows} />;
 }
 
 function Quotas({ quotas }: { readonly quotas: Whole['quotas'] }) {

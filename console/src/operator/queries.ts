@@ -52,15 +52,6 @@ export const tenantsQuery = (search: string) =>
     placeholderData: (before) => before,
   });
 
-export const parkedQuery = infiniteQueryOptions({
-  queryKey: ['operator', 'parked'],
-  queryFn: ({ pageParam: after }) =>
-    bodyOf(api.GET('/api/v1/operator/parked', { params: { query: { after } as object } })),
-  ...firstPage,
-  getNextPageParam: nextPage,
-  ...watched,
-});
-
 export const logQuery = (search: LogSearch) =>
   infiniteQueryOptions({
     queryKey: ['operator', 'log', search],

@@ -55,13 +55,11 @@ type Synchronized = Pick<Awaited<ReturnType<typeof upsertBatch>>, 'position' | '
 
 /** The answer to a change of many records, or to a dry run of it. */
 export function synchronizedReply(
-  { metrics }: Api,
-  { caller, query }: Call,
+  { query }: Call,
   { position, operationId, differences, isReplayed }: Synchronized,
   counts: { readonly [name: string]: unknown },
 ): Reply {
   const dryRun = isDryRun(query);
-  if (!dryRun) metrics.tenants.synchronized(caller.tenant);
   const more = dryRun ? { dry_run: true, differences } : { operation_id: operationId };
   return dataReply({ ...counts, ...more }, { written: position, isReplayed });
 }
@@ -96,7 +94,7 @@ export const synchronization: Resource = {
         const message = dryRun
           ? `Dry run: ${items} items are valid; nothing was written.`
           : `Batch upsert of ${items} items succeeded.`;
-        return synchronizedReply(api, call, batch, { message, ...batch.counts });
+        return synchronizedReply(call, batch, { message, ...batch.counts });
       },
     },
     'POST /:table/assets/clean-up': {
@@ -117,7 +115,7 @@ export const synchronization: Resource = {
         const { cleanUpGuard: guard } = tenantOf(api.commands, caller.tenant);
         const cleaned = await cleanUpTable(api.commands, caller, assetType, body, { dryRun, guard, key });
         const { deleted } = cleaned;
-        return synchronizedReply(api, call, cleaned, {
+        return synchronizedReply(call, cleaned, {
           message: deletedMessage('Clean-up succeeded', call, deleted),
           deleted,
         });

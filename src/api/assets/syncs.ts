@@ -56,7 +56,7 @@ export const syncs: Resource = {
         const done = await commitSync(api.commands, caller, assetType, path.id, body, { dryRun, guard });
         const { deleted, carried } = done;
         const message = deletedMessage('Sync committed', call, deleted);
-        return synchronizedReply(api, call, done, { message, deleted, ...(dryRun && { carried }) });
+        return synchronizedReply(call, done, { message, deleted, ...(dryRun && { carried }) });
       },
     },
   },

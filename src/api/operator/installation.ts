@@ -1,9 +1,8 @@
-/** The installation as a whole: `/api/v1/operator/overview`, `/machine`, `/settings` and `/checks`. */
-import type { StoredSigningKey } from '../../domain/identity/signingKeys.js';
+/** The installation as a whole: `/api/v1/operator/overview` and `/checks`. */
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
-import type { CheckView, MachineView, SettingView } from './parts.js';
+import type { CheckView } from './parts.js';
 
 /** Parked tenants, or tenants that are behind, that its first page names. */
 const MAX_OPERATOR_NAMED = 10;
@@ -18,33 +17,6 @@ const NEARLY_USED = 0.9;
 const NEEDS = ['engine', 'parked', 'disk', 'behind', 'held', 'backup', 'quota', 'receivers'] as const;
 type Need = { readonly kind: (typeof NEEDS)[number]; readonly count: number; readonly names: readonly string[] };
 
-const readinessCheck = json.closedObject({ name: json.text, ok: json.truth, detail: json.nullableText });
-
-const machineView = json.view<MachineView & { readonly api: Api }>({
-  release: [json.text, ({ api }) => api.version],
-  free_bytes: [json.count, ({ free }) => free],
-  disk_bytes: [json.count, ({ size }) => size],
-  reserve_bytes: [json.count, ({ api }) => api.disk.reserve],
-  log_bytes: [{ type: ['integer', 'null'] }, ({ log }) => log],
-  last_backup_at: { type: ['string', 'null'], format: 'date-time' },
-  signing_keys: [json.listOf(json.ref('SigningKeyAge')), ({ api }) => api.operator.signingKeys().map(keyShown)],
-});
-
-const keyShown = ({ kid, addedAt, retiredAt, revoked }: StoredSigningKey) => ({
-  kid,
-  added_at: addedAt,
-  retired_at: retiredAt ?? null,
-  revoked: revoked === true,
-});
-
-const settingView = json.view<SettingView>({
-  name: json.text,
-  value: json.text,
-  source: json.oneOf(['default', 'environment']),
-  default: [json.text, (setting) => setting.default],
-  meaning: json.text,
-});
-
 const checkView = json.view<CheckView>({
   check: json.text,
   detail: json.text,
@@ -54,16 +26,13 @@ const checkView = json.view<CheckView>({
   ],
 });
 
-/** Undefined if it cannot be told now: an engine that is away is told as such. */
-const unlessAway = <T>(asked: Promise<T>): Promise<T | undefined> => asked.catch(() => undefined);
-
 async function overview(api: Api) {
-  const { operator, directory, usage } = api;
-  const [readiness, _queues, machine, backlog] = await Promise.all([
+  const { operator, directory, usage, disk } = api;
+  const [readiness, machine, backlog] = await Promise.all([
     api.ready(true),
-    unlessAway(operator.queues()),
     operator.machine(),
-    unlessAway(api.queries.deliveries.backlog()),
+    // An engine that is away is told as such.
+    api.queries.deliveries.backlog().catch(() => undefined),
   ]);
   const tenants = [...directory.tenants()];
   const isNearlyUsed = (tenant: (typeof tenants)[number]): boolean => {
@@ -75,17 +44,13 @@ async function overview(api: Api) {
       each.disabled === undefined || each.disabled.cause === 'admin' ? [] : [`${name}: ${each.name}`],
     ),
   );
-  const { free, size, lastBackupAt, webhooksHeld } = machine;
+  const { free, size, log, lastBackupAt, webhooksHeld } = machine;
   const isLate = lastBackupAt === null || Date.now() - Date.parse(lastBackupAt) > BACKUP_OVERDUE_MS;
-  const checks = Object.entries(readiness.checks).map(([name, { ok, detail }]) => ({
-    name,
-    ok,
-    detail: detail ?? null,
-  }));
+  const checks = Object.entries(readiness.checks).map(([name, { ok, detail = null }]) => ({ name, ok, detail }));
   const found: { readonly [kind in Need['kind']]: readonly string[] } = {
     engine: checks.filter(({ ok }) => !ok).map(({ name }) => name),
-    parked: [...new Set(operator.parked().map(({ tenant }) => tenant))],
-    disk: free < Math.max(api.disk.reserve, NEARLY_FULL_SHARE * size) ? [String(free)] : [],
+    parked: operator.parked().map(({ tenant }) => tenant),
+    disk: free < Math.max(disk.reserve, NEARLY_FULL_SHARE * size) ? [String(free)] : [],
     behind: api.progress.behind().map(({ tenant }) => tenant),
     held: webhooksHeld === undefined ? [] : [webhooksHeld],
     backup: isLate ? [lastBackupAt ?? ''] : [],
@@ -96,8 +61,18 @@ async function overview(api: Api) {
     const names = found[kind];
     return names.length === 0 ? [] : [{ kind, count: names.length, names: names.slice(0, MAX_OPERATOR_NAMED) }];
   });
-  const openDeliveries = backlog?.reduce((sum, { open }) => sum + open, 0);
-  return { ready: readiness.ready, checks, needs, tenants: tenants.length, open_deliveries: openDeliveries ?? null };
+  return {
+    ready: readiness.ready,
+    checks,
+    needs,
+    tenants: tenants.length,
+    open_deliveries: backlog?.reduce((sum, { open }) => sum + open, 0) ?? null,
+    release: api.version,
+    free_bytes: free,
+    disk_bytes: size,
+    log_bytes: log,
+    last_backup_at: lastBackupAt,
+  };
 }
 
 export const installation: Resource = {
@@ -105,21 +80,18 @@ export const installation: Resource = {
   schemas: {
     Overview: json.closedObject({
       ready: json.truth,
-      checks: json.listOf(readinessCheck),
+      checks: json.listOf(json.closedObject({ name: json.text, ok: json.truth, detail: json.nullableText })),
       needs: json.listOf(
         json.closedObject({ kind: json.oneOf(NEEDS), count: json.count, names: json.listOf(json.text) }),
       ),
       tenants: json.count,
       open_deliveries: { type: ['integer', 'null'] },
+      release: json.text,
+      free_bytes: json.count,
+      disk_bytes: json.count,
+      log_bytes: { type: ['integer', 'null'] },
+      last_backup_at: { type: ['string', 'null'], format: 'date-time' },
     }),
-    Machine: machineView.schema,
-    SigningKeyAge: json.closedObject({
-      kid: json.text,
-      added_at: json.timestamp,
-      retired_at: { type: ['string', 'null'], format: 'date-time' },
-      revoked: json.truth,
-    }),
-    Setting: settingView.schema,
     Check: checkView.schema,
   },
   operations: {
@@ -129,18 +101,6 @@ export const installation: Resource = {
       work: 'costly',
       answer: json.one('Overview'),
       handle: async (api) => dataReply(await overview(api)),
-    },
-    'GET /machine': {
-      id: 'operatorGetMachine',
-      allow: 'operators',
-      answer: json.one('Machine'),
-      handle: async (api) => dataReply(machineView.show({ ...(await api.operator.machine()), api })),
-    },
-    'GET /settings': {
-      id: 'operatorListSettings',
-      allow: 'operators',
-      answer: json.all('Setting'),
-      handle: ({ operator }) => dataReply(operator.settings().map(settingView.show)),
     },
     'GET /checks': {
       id: 'operatorListChecks',

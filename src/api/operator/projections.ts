@@ -1,16 +1,14 @@
-/** The rows of tenants: how far they are, which are parked, and work on them: `/api/v1/operator/projections`, `/parked` and `/jobs`. */
+/** The rows of tenants: how far they are, which are parked, and work on them: `/api/v1/operator/projections` and `/jobs`. */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { ConflictError, ValidationError } from '../../commands/context.js';
-import { MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
+import { MAX_ENTRIES, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { JOB_KINDS, JOB_OUTCOMES, JOB_STATES, type JobRequest, type RowJob } from '../../ports/rowJobs.js';
 import type { Api } from '../deps.js';
 import { notFound, tooManyRequests } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, pathText, type Resource } from '../routes/operation.js';
-import { parametersIn, parseQuery } from '../routes/query.js';
-import { pageAfter, pageQuery, pageReply } from './pages.js';
-import type { ParkedView, ProjectionView } from './parts.js';
+import type { ParkedView } from './parts.js';
 
 export const parkedView = json.view<ParkedView>({
   tenant: json.text,
@@ -22,14 +20,13 @@ export const parkedView = json.view<ParkedView>({
   error: json.text,
 });
 
-const projectionView = json.view<ProjectionView>({
+const projectionSchema = json.closedObject({
   head: json.count,
   position: json.count,
-  behind: [json.count, ({ head, position }) => Math.max(0, head - position)],
-  rate: { type: ['number', 'null'] },
-  seconds: [json.count, ({ tenantsBehind: [first] }) => first?.seconds ?? 0],
+  behind: json.count,
   tenants_behind: json.listOf(json.closedObject({ tenant: json.text, seconds: json.count })),
   filling: json.count,
+  parked: { ...json.listOf(json.ref('Parked')), description: `At most ${MAX_ENTRIES}.` },
 });
 
 const jobView = json.view<RowJob>({
@@ -93,29 +90,24 @@ function requestIn({ directory }: Api, body: unknown): JobRequest {
 export const operatorProjections: Resource = {
   tag: 'operator: projections',
   pathParameters: { id: pathText('id') },
-  schemas: { Parked: parkedView.schema, Projection: projectionView.schema, ...jobSchemas },
+  schemas: { Parked: parkedView.schema, Projection: projectionSchema, ...jobSchemas },
   operations: {
     'GET /projections': {
       id: 'operatorGetProjection',
       allow: 'operators',
       work: 'costly',
       answer: json.one('Projection'),
-      handle: async ({ operator }) => dataReply(projectionView.show(await operator.projection())),
-    },
-    'GET /parked': {
-      id: 'operatorListParked',
-      allow: 'operators',
-      query: parametersIn(pageQuery),
-      answer: json.linkedPage('Parked', MAX_SHORT_PAGE),
-      async handle(api, call) {
-        const { search = '', after } = parseQuery(pageQuery, call.query);
-        const keyOf = ({ tenant, what }: ParkedView): string => `${tenant}.${what}`;
-        const found = api.operator
-          .parked()
-          .filter(({ tenant }) => tenant.includes(search.toLowerCase()))
-          .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-        const { entries, next } = pageAfter(found, keyOf, after);
-        return pageReply(api, call, entries.map(parkedView.show), next);
+      async handle({ operator, progress }) {
+        const head = await operator.head();
+        const { position } = progress;
+        return dataReply({
+          head,
+          position,
+          behind: Math.max(0, head - position),
+          tenants_behind: progress.behind(),
+          filling: progress.filling().size,
+          parked: operator.parked().slice(0, MAX_ENTRIES).map(parkedView.show),
+        });
       },
     },
     'GET /jobs': {
@@ -135,12 +127,6 @@ export const operatorProjections: Resource = {
         if (job === undefined) throw tooManyRequests('Another job is at work.', 5);
         return dataReply(jobView.show(job));
       },
-    },
-    'GET /jobs/:id': {
-      id: 'operatorGetJob',
-      allow: 'operators',
-      answer: json.one('RowJob'),
-      handle: (api, { path }) => dataReply(jobView.show(jobOf(api, path.id))),
     },
     'DELETE /jobs/:id': {
       id: 'operatorCancelJob',

@@ -1,17 +1,31 @@
 /** The tenants of the installation: `/api/v1/operator/tenants`. */
+import { z } from 'zod';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
-import { MAX_SHORT_PAGE } from '../../domain/limits.js';
+import { MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { QUOTA_NAMES, QUOTAS } from '../../domain/quotas.js';
+import { nextLink } from '../assets/pages.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, type Resource } from '../routes/operation.js';
+import { type Call, dataReply, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import type { Used } from '../tenantUsage.js';
-import { pageAfter, pageQuery, pageReply } from './pages.js';
 import type { ParkedView } from './parts.js';
 import { parkedView } from './projections.js';
+
+const shortText = z.string().max(MAX_STRING_LENGTH, `must be at most ${MAX_STRING_LENGTH} characters.`).optional();
+/** `after`: the name of the last tenant of the page before. */
+const pageQuery = z.strictObject({ search: shortText, after: shortText });
+
+export const pageReply = (
+  api: Api,
+  call: Call,
+  data: readonly unknown[],
+  next: string | number | undefined,
+): Reply => ({
+  body: JSON.stringify({ data, links: { next: nextLink(api, call, next, 'after') } }),
+});
 
 type Seen = {
   readonly tenant: Tenant;
@@ -59,12 +73,14 @@ export const operatorTenants: Resource = {
       query: parametersIn(pageQuery),
       answer: json.linkedPage('OperatorTenant', MAX_SHORT_PAGE),
       async handle(api, call) {
-        const { search = '', after } = parseQuery(pageQuery, call.query);
+        const { search = '', after = '' } = parseQuery(pageQuery, call.query);
         const wanted = search.toLowerCase();
         const found = [...api.directory.tenants()]
-          .filter(({ name, displayName }) => name.includes(wanted) || displayName.toLowerCase().includes(wanted))
+          .filter(({ name, displayName }) => `${name}\n${displayName.toLowerCase()}`.includes(wanted))
+          .filter(({ name }) => name > after)
           .sort((a, b) => (a.name < b.name ? -1 : 1));
-        const { entries, next } = pageAfter(found, ({ name }) => name, after);
+        const entries = found.slice(0, MAX_SHORT_PAGE);
+        const next = found.length > entries.length ? entries.at(-1)?.name : undefined;
         return pageReply(api, call, (await seen(api, entries)).map(tenantView.show), next);
       },
     },

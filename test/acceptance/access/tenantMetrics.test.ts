@@ -1,5 +1,4 @@
-/** Figures of requests, projections and single tenants in /metrics (docs/operations.md). */
-import { setTimeout as wait } from 'node:timers/promises';
+/** Figures of single tenants in /metrics (docs/operations.md). */
 import { askSession } from '../people.js';
 import { useService } from '../useService.js';
 
@@ -14,9 +13,6 @@ async function scrape(): Promise<ReadonlyMap<string, number>> {
   );
 }
 const value = async (series: string): Promise<number> => (await scrape()).get(series) ?? Number.NaN;
-async function becomes(series: string, wanted: number): Promise<void> {
-  while ((await value(series)) !== wanted) await wait(50);
-}
 const names = async (tenant: string) =>
   [...(await scrape()).keys()].filter((series) => series.includes(`tenant="${tenant}"`));
 
@@ -33,20 +29,6 @@ it('each tenant has its requests from the first scrape on, and requests to no te
   expect(await names('_other')).toEqual([]);
   await run.service.send({ method: 'GET', path: '/nothing', headers: { host: 'nobody.localhost' } });
   expect(await names('nobody')).toEqual([]);
-});
-
-it('records of all tables are counted, and how long ago reference data was synchronised', async () => {
-  const { name } = run.tenant('cargo');
-  const age = `tenant_last_sync_age_seconds{tenant="${name}"}`;
-  await run.tenant('cargo').create('dyn_transport_order', {});
-  await becomes(`tenant_records{tenant="${name}"}`, 1);
-  expect(await value(age)).toBeNaN();
-  await run.tenant('cargo').batch(
-    'dyn_party',
-    [1, 2, 3].map((n) => ({ external_id: `P-${n}`, name: `Party ${n}` })),
-  );
-  await becomes(`tenant_records{tenant="${name}"}`, 4);
-  expect(await value(age)).toBeLessThan(30);
 });
 
 it('refused sign-ins and token requests are counted by tenant, kind and reason', async () => {
