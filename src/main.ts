@@ -27,7 +27,7 @@ import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
 import { startRowsThread } from './service/rowsThread.js';
 import { listLimits, quotasOf, webhookSettings } from './service/settings.js';
 import { startTracing, traceAppends } from './service/tracing.js';
-import { openTransport, unlessHeld } from './service/webhooks.js';
+import { HOW_TO_RESUME, heldSentence, heldWebhooks, openTransport } from './service/webhooks.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { relayedAnchor } from './webhooks/relay.js';
 import { startWebhooks } from './webhooks/runWebhooks.js';
@@ -182,10 +182,9 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
     const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, queries });
     const around = { logger: log, metrics: deliveryMetrics, tracer, acceptLog };
     const deps = { commands, broker, transport, settings: webhookSettings(config), ...around };
-    parts.add(
-      unlessHeld(config, log, () => startWebhooks(deps)),
-      (each) => each.stop(),
-    );
+    const held = heldWebhooks(config);
+    if (held === undefined) parts.add(startWebhooks(deps), (each) => each.stop());
+    else log.warn(held, `${heldSentence(held)} ${HOW_TO_RESUME}`);
   }
 
   const usage = new TenantUsage({ rows, quotas: quotasOf(config) });

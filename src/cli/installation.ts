@@ -40,25 +40,25 @@ const webhookCreate = command({
 const hold = command({
   name: 'webhook hold',
   about:
-    'Send nothing to any webhook of this installation until "webhook resume", as in a restored copy: deliveries wait, those that people ask for as well.',
+    'Send nothing to any webhook of this installation from the next start on until "webhook resume", as in a restored copy: deliveries wait, those that people ask for as well.',
   example: 'dynamic-assets webhook hold',
   run() {
     const config = readConfig(process.env);
     if (heldWebhooks(config) === undefined) holdWebhooks(config, 'by "dynamic-assets webhook hold"');
     return { held: true };
   },
-  lines: () => ['Webhooks are held. A running service stops sending within a second.'],
+  lines: () => ['Webhooks are held from the next start of the service on: restart it.'],
 });
 
 const resume = command({
   name: 'webhook resume',
-  about: 'Send webhooks again, those that waited first, after "webhook hold" or "restore".',
+  about: 'Send webhooks again from the next start on, those that waited first, after "webhook hold" or "restore".',
   example: 'dynamic-assets webhook resume',
   run() {
     resumeWebhooks(readConfig(process.env));
     return { held: false };
   },
-  lines: () => ['Webhooks are sent. A running service begins within a second.'],
+  lines: () => ['Webhooks are sent from the next start of the service on: restart it.'],
 });
 
 const reseal = command({

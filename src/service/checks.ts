@@ -1,7 +1,7 @@
 /** Cheap checks of files, keys and disk, each with a remedy: for `doctor`, and for the operator's console. */
 import { existsSync } from 'node:fs';
 import type { Config } from '../config.js';
-import { freeBytes, prepareDataDirectory } from './dataDirectory.js';
+import { diskOf, prepareDataDirectory } from './dataDirectory.js';
 import { userOf } from './directoryUse.js';
 import { knownInstallationKeys } from './keys.js';
 import { HOW_TO_RESUME, heldSentence, heldWebhooks } from './webhooks.js';
@@ -79,7 +79,7 @@ async function webhooks(config: Config): Promise<Looked> {
 
 async function disk(config: Config): Promise<Looked> {
   const { DATA_DIR, DISK_RESERVE } = config;
-  const free = await freeBytes(DATA_DIR);
+  const { free } = await diskOf(DATA_DIR);
   const remedy = 'Free some space, or move DATA_DIR to a larger disk while the service is stopped.';
   const problem = `${shown(free)} are free below ${DATA_DIR}.`;
   const isLow = free < Math.max(LEAST_FREE_BYTES, DISK_RESERVE);

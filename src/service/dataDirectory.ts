@@ -47,27 +47,19 @@ export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'
   await mkdir(DATA_DIR, { recursive: true, mode: 0o700 });
   const { mode } = await stat(DATA_DIR);
   if ((mode & OTHERS) === 0) return undefined;
-  // A sticky directory such as /tmp is shared on purpose.
-  const isMended =
-    (mode & STICKY) === 0 &&
-    (await chmod(DATA_DIR, mode & 0o7700).then(
-      () => true,
-      () => false,
-    ));
-  return isMended
-    ? `Others could read or write ${DATA_DIR}; now only its owner can.`
-    : `Others can read or write ${DATA_DIR}, and this user cannot change that.`;
+  try {
+    if ((mode & STICKY) !== 0) throw new Error('A sticky directory such as /tmp is shared on purpose.');
+    await chmod(DATA_DIR, mode & 0o7700);
+    return `Others could read or write ${DATA_DIR}; now only its owner can.`;
+  } catch {
+    return `Others can read or write ${DATA_DIR}, and this user cannot change that.`;
+  }
 }
 
-/** Bytes that the service may still write in a directory. */
-export async function freeBytes(directory: string): Promise<number> {
-  const { bavail, bsize } = await statfs(directory);
-  return bavail * bsize;
-}
-
-export async function diskBytes(directory: string): Promise<number> {
-  const { blocks, bsize } = await statfs(directory);
-  return blocks * bsize;
+/** Bytes of the disk of a directory: those that the service may still write, and all. */
+export async function diskOf(directory: string): Promise<{ readonly free: number; readonly size: number }> {
+  const { bavail, blocks, bsize } = await statfs(directory);
+  return { free: bavail * bsize, size: blocks * bsize };
 }
 
 /** Size of the embedded event log with its write-ahead log. */
@@ -88,17 +80,11 @@ export function openDiskReserve({ DATA_DIR, DISK_RESERVE, ...urls }: DiskConfig)
   const isUsed = [urls.EVENTSTORE_URL, urls.MONGODB_URL, urls.RABBITMQ_URL].includes(undefined);
   // A disk that cannot be asked is no reason to refuse.
   let free = Number.POSITIVE_INFINITY;
-  const measure = (): void =>
-    void freeBytes(DATA_DIR).then(
-      (found) => {
-        free = found;
-      },
-      () => {
-        free = Number.POSITIVE_INFINITY;
-      },
-    );
-  const looking = setInterval(measure, DISK_LOOKED_AT_EVERY_MS).unref();
-  measure();
+  const measure = async (): Promise<void> => {
+    ({ free } = await diskOf(DATA_DIR).catch(() => ({ free: Number.POSITIVE_INFINITY })));
+  };
+  const looking = setInterval(() => void measure(), DISK_LOOKED_AT_EVERY_MS).unref();
+  void measure();
   return {
     reserve: isUsed ? DISK_RESERVE : 0,
     get free() {

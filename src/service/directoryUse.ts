@@ -11,7 +11,7 @@ import { sleep } from '../supervision/waiting.js';
 import { IN_USE } from './dataDirectory.js';
 
 /** Seconds that a start waits for another service to release the data directory. */
-const DATA_DIRECTORY_WAIT_SECONDS = 5;
+const WAIT_SECONDS = 5;
 /** A look whether somebody uses the directory locks it for a moment. */
 const LOOK_IS_OVER_MS = 250;
 const LOOK_AGAIN_MS = 50;
@@ -28,11 +28,6 @@ type DirectoryUser = z.output<typeof user>;
 /** Another process uses the data directory, and this one may not share it. */
 export class DirectoryInUseError extends Error {
   override readonly name = 'DirectoryInUseError';
-  constructor(directory: string) {
-    super(
-      `The data directory ${directory} is in use by ${described(directory).shown}: stop it first, or set DATA_DIR to another directory.`,
-    );
-  }
 }
 
 export type DirectoryUse = {
@@ -58,22 +53,25 @@ export async function useDirectory(
   const take = (milliseconds: number) => held(directory, 'directory', isExclusive ? 'alone' : 'shared', milliseconds);
   let release = await take(LOOK_IS_OVER_MS);
   if (release === undefined && onWait !== undefined) {
-    onWait(described(directory).shown, DATA_DIRECTORY_WAIT_SECONDS);
-    release = await take(DATA_DIRECTORY_WAIT_SECONDS * 1_000);
+    onWait(described(directory).shown, WAIT_SECONDS);
+    release = await take(WAIT_SECONDS * 1_000);
   }
-  if (release === undefined) throw new DirectoryInUseError(directory);
+  if (release === undefined)
+    throw new DirectoryInUseError(
+      `The data directory ${directory} is in use by ${described(directory).shown}: stop it first, or set DATA_DIR to another directory.`,
+    );
   const since = new Date().toISOString();
-  const describe = (...address: readonly [] | readonly [string]): void => {
-    const shown = `${what} (${[`process ${process.pid} on ${hostname()}`, ...address, `since ${since}`].join(', ')})`;
+  const listensAt = (address?: string): void => {
+    const facts = [`process ${process.pid} on ${hostname()}`, ...(address === undefined ? [] : [address])];
+    const shown = `${what} (${facts.join(', ')}, since ${since})`;
     try {
-      const described: DirectoryUser = { shown, address: address[0] };
-      writeFileSync(fileOf(directory, 'last.json'), `${JSON.stringify(described)}\n`, { mode: 0o600 });
+      writeFileSync(fileOf(directory, 'last.json'), `${JSON.stringify({ shown, address })}\n`, { mode: 0o600 });
     } catch {
       // Only the lock counts.
     }
   };
-  describe();
-  return { listensAt: describe, release };
+  listensAt();
+  return { listensAt, release };
 }
 
 /**
@@ -82,7 +80,7 @@ export async function useDirectory(
  * @throws Error that says what to do
  */
 export async function holdRows(directory: string): Promise<() => void> {
-  const release = await held(directory, 'rows', 'alone', DATA_DIRECTORY_WAIT_SECONDS * 1_000);
+  const release = await held(directory, 'rows', 'alone', WAIT_SECONDS * 1_000);
   if (release !== undefined) return release;
   throw new Error(
     `Another process writes the rows in ${directory}: without MONGODB_URL one process alone may have the role projector.`,

@@ -25,6 +25,7 @@ import type { MessageBroker } from '../ports/messageBroker.js';
 import type { Checkpoint, RowReads, RowWriter } from '../ports/rowStore.js';
 import { Directory } from '../projections/directory/directory.js';
 import { TENANTS_VERSION } from '../projections/directory/storedDirectory.js';
+import { sleep } from '../supervision/waiting.js';
 import { ROWS } from './dataDirectory.js';
 
 export type EngineConfig = Pick<Config, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'>;
@@ -141,6 +142,9 @@ type OpenRowWriter = {
   readonly close: () => Promise<void>;
 };
 
+/** Before tenants that another process has begun to write are followed again. */
+const FOLLOW_AGAIN_MS = 500;
+
 /** @param owner names the process, where several share the tenants */
 export async function openRowWriter(config: EngineConfig, owner: string): Promise<OpenRowWriter> {
   const { MONGODB_URL: url } = config;
@@ -171,6 +175,8 @@ export async function openRowWriter(config: EngineConfig, owner: string): Promis
           await follow(AbortSignal.any([signal, changed.signal]), isOwn);
         } catch (error) {
           if (!(error instanceof OtherWriterError)) throw error;
+          // Its share is known by then.
+          await sleep(FOLLOW_AGAIN_MS, signal);
         }
       }
     },

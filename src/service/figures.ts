@@ -3,7 +3,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { Config } from '../config.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '../webhooks/queue.js';
-import { diskBytes, freeBytes, lastBackupAt } from './dataDirectory.js';
+import { diskOf, lastBackupAt } from './dataDirectory.js';
 import { answerInTime, checkAll, type EngineProbes } from './health.js';
 
 type Values = readonly (readonly [labels: { readonly [label: string]: string }, value: number])[];
@@ -50,9 +50,9 @@ export function registerFigures(registry: Registry, { DATA_DIR }: Pick<Config, '
     ],
     data_directory_free_bytes: [
       'What the service may still write on the disk of DATA_DIR.',
-      async () => one(await freeBytes(DATA_DIR)),
+      async () => one((await diskOf(DATA_DIR)).free),
     ],
-    data_directory_size_bytes: ['Size of the disk of DATA_DIR.', async () => one(await diskBytes(DATA_DIR))],
+    data_directory_size_bytes: ['Size of the disk of DATA_DIR.', async () => one((await diskOf(DATA_DIR)).size)],
     backup_last_timestamp_seconds: [
       'When "dynamic-assets backup" was last done with this DATA_DIR, in seconds since 1970; 0 where it never was.',
       async () => one(((await lastBackupAt(DATA_DIR)) ?? 0) / 1000),

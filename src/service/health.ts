@@ -16,7 +16,7 @@ const PROBE_LIMIT_MS = 3_000;
 type ReadinessParts = {
   readonly engines: EngineProbes;
   /** Undefined if another process follows the log for the rows. */
-  readonly watch: Pick<RowWatch, 'trouble' | 'mistrust'> | undefined;
+  readonly watch: Pick<RowWatch, 'trouble'> | undefined;
   /** Tenants that are parked here, in rows or in the directory. */
   readonly parked: () => readonly ParkedTenant[];
   readonly behind: RowProgress['behind'];
@@ -44,7 +44,6 @@ async function report(parts: ReadinessParts, isNamed: boolean): Promise<Readines
     return text;
   };
   const checks = await checkAll({ ...engines, projections });
-  if (checks.projections?.ok === false) watch?.mistrust();
   return { ready: Object.values(checks).every(({ ok }) => ok), checks };
 }
 
@@ -117,10 +116,5 @@ export class RowWatch {
     else if (this.#now() - this.#seen.since > STANDSTILL_MS)
       return `The rows stand still at ${position}; the log is at ${head}.`;
     return undefined;
-  }
-
-  /** After an interruption: `trouble` reports until the rows have caught up once more. */
-  mistrust(): void {
-    this.#hasCaughtUp = false;
   }
 }

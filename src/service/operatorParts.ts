@@ -18,7 +18,7 @@ import {
 import type { Directory } from '../projections/directory/directory.js';
 import { singleFlight, TimeLimitError, withTimeout } from '../supervision/waiting.js';
 import { machineChecks } from './checks.js';
-import { diskBytes, freeBytes, lastBackupAt, logFileBytes } from './dataDirectory.js';
+import { diskOf, lastBackupAt, logFileBytes } from './dataDirectory.js';
 import { heldWebhooks } from './webhooks.js';
 
 /** An engine that takes longer counts as away, in milliseconds. */
@@ -40,7 +40,7 @@ type OpenOperatorParts = OperatorParts & { stop(): Promise<void> };
 
 export function openOperatorParts(config: Config, given: ServiceParts): OpenOperatorParts {
   const { log, eventStore } = given;
-  const jobs = new OperatorJobs(given.runJob ?? notFollowing, log);
+  const jobs = rowJobs(given.runJob ?? notFollowing, log);
   return {
     jobs,
     eventStore,
@@ -68,15 +68,13 @@ const within = <T>(asked: Promise<T>): Promise<T> =>
 
 async function machineOf(config: Config) {
   const { DATA_DIR, EVENTSTORE_URL } = config;
-  const [free, size, log, backup] = await Promise.all([
-    freeBytes(DATA_DIR),
-    diskBytes(DATA_DIR),
+  const [disk, log, backup] = await Promise.all([
+    diskOf(DATA_DIR),
     EVENTSTORE_URL === undefined ? logFileBytes(DATA_DIR) : null,
     lastBackupAt(DATA_DIR),
   ]);
   return {
-    free,
-    size,
+    ...disk,
     log,
     webhooksHeld: heldWebhooks(config)?.since,
     lastBackupAt: backup === undefined ? null : new Date(backup).toISOString(),
@@ -86,66 +84,51 @@ async function machineOf(config: Config) {
 type Job = { -readonly [Name in keyof RowJob]: RowJob[Name] };
 
 /** The rebuilds, verifications and retries that operators ask this process for: one at a time, as each reads the whole log. */
-class OperatorJobs implements RowJobs {
-  readonly #run: RunRowJob;
-  readonly #log: Logger;
+function rowJobs(run: RunRowJob, log: Logger): RowJobs & { stop(): Promise<void> } {
   /** The latest first. */
-  #jobs: readonly Job[] = [];
-  #running: { readonly job: Job; readonly ending: AbortController; readonly ended: Promise<void> } | undefined;
+  let jobs: readonly Job[] = [];
+  let running: { readonly job: Job; readonly ending: AbortController; readonly ended: Promise<void> } | undefined;
 
-  constructor(run: RunRowJob, log: Logger) {
-    this.#run = run;
-    this.#log = log;
-  }
-
-  start(request: JobRequest, operator: string): RowJob | undefined {
-    if (this.#running !== undefined) return undefined;
-    const begun = { id: randomUUID(), operator, startedAt: new Date().toISOString() };
-    const job: Job = { ...request, ...begun, state: 'running', reports: [], tenantsDone: 0 };
-    this.#jobs = [job, ...this.#jobs.slice(0, MAX_SHORT_PAGE)];
-    const ending = new AbortController();
-    this.#running = { job, ending, ended: this.#work(job, request, ending.signal) };
-    return job;
-  }
-
-  async #work(job: Job, request: JobRequest, signal: AbortSignal): Promise<void> {
+  async function work(job: Job, request: JobRequest, signal: AbortSignal): Promise<void> {
     const { id, operator } = job;
-    this.#log.info({ job: id, operator, ...request }, 'an operator has begun work on rows');
+    log.info({ job: id, operator, ...request }, 'an operator has begun work on rows');
     const onProgress = (progress: Job['progress']): void => void Object.assign(job, { progress });
     try {
-      await this.#run(request, { onProgress, onReport: (report) => add(job, report) }, signal);
+      await run(request, { onProgress, onReport: (report) => add(job, report) }, signal);
       job.state = 'done';
     } catch (error) {
-      // Else it was cancelled.
-      if (!signal.aborted) {
-        job.state = 'failed';
-        job.error = error instanceof Error ? error.message : String(error);
-      }
+      job.state = signal.aborted ? 'cancelled' : 'failed';
+      if (!signal.aborted) job.error = error instanceof Error ? error.message : String(error);
     }
     job.endedAt = new Date().toISOString();
-    this.#running = undefined;
-    const { state, error } = job;
-    this.#log.info({ job: id, operator, state, error }, "an operator's work on rows has ended");
+    running = undefined;
+    log.info({ job: id, operator, state: job.state, error: job.error }, "an operator's work on rows has ended");
   }
 
-  all(): readonly RowJob[] {
-    return this.#jobs;
-  }
-
-  cancel(id: string): boolean {
-    if (this.#running?.job.id !== id) return false;
-    this.#running.job.state = 'cancelled';
-    this.#running.ending.abort(new Error('It was cancelled.'));
+  function cancel(id: string): boolean {
+    if (running?.job.id !== id) return false;
+    running.ending.abort(new Error('It was cancelled.'));
     return true;
   }
 
-  /** Cancels what is at work, and waits for its end. */
-  async stop(): Promise<void> {
-    const running = this.#running;
-    if (running === undefined) return;
-    this.cancel(running.job.id);
-    await running.ended;
-  }
+  return {
+    start(request, operator) {
+      if (running !== undefined) return undefined;
+      const begun = { id: randomUUID(), operator, startedAt: new Date().toISOString() };
+      const job: Job = { ...request, ...begun, state: 'running', reports: [], tenantsDone: 0 };
+      jobs = [job, ...jobs.slice(0, MAX_SHORT_PAGE)];
+      const ending = new AbortController();
+      running = { job, ending, ended: work(job, request, ending.signal) };
+      return job;
+    },
+    all: () => jobs,
+    cancel,
+    async stop() {
+      const { job, ended } = running ?? {};
+      if (job !== undefined) cancel(job.id);
+      await ended;
+    },
+  };
 }
 
 function add(job: Job, report: JobReport): void {

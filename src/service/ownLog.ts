@@ -36,13 +36,7 @@ async function refuseOther(eventStore: EventStore, config: EngineConfig, kept: s
   const found = await storedIdentity(eventStore);
   if (kept === found) return;
   const where = config.EVENTSTORE_URL === undefined ? 'in DATA_DIR' : 'at EVENTSTORE_URL';
-  const isEmpty = (await eventStore.storedEventTypes()).length === 0;
-  const what =
-    found !== undefined
-      ? `is another one (${found}) than`
-      : isEmpty
-        ? 'is empty, and not'
-        : 'has no id, as logs that no release since 0.3 has opened (a backup from before?), so it may not be';
+  const what = found === undefined ? 'is empty, and not' : `is another one (${found}) than`;
   throw new OtherLogError(
     `The event log ${where} ${what} the one that the data directory ${config.DATA_DIR} belongs to (${kept}).`,
   );

@@ -29,10 +29,7 @@ type Told<Of extends Kinds> =
 const THREAD_MEMORY = { maxYoungGenerationSizeMb: 16 };
 /** A thread that was asked to stop and has not, as when an engine does not answer, is ended after this time. */
 const STOP_MS = 5_000;
-/** The same failure is reported again after this time: a lasting one is met at each restart. */
-const SAME_FAILURE_MS = 60_000;
-
-export type ThreadOptions<Of extends Kinds> = {
+type ThreadOptions<Of extends Kinds> = {
   readonly workerData: unknown;
   readonly backoff: Parameters<typeof keepRunning>[1]['backoff'];
   /** Milliseconds until the first start. Default 0. */
@@ -41,26 +38,13 @@ export type ThreadOptions<Of extends Kinds> = {
   readonly onFailure: (error: Error) => void;
 };
 
-export type Thread<Of extends Kinds> = {
-  /** The last failure; undefined once the thread has told news since. */
-  readonly failure: () => Error | undefined;
-  /** @throws what the work throws; Error if the thread does not run, or ends meanwhile */
-  readonly ask: (
-    request: Of['request'],
-    signal?: AbortSignal,
-    onProgress?: (progress: Of['progress']) => void,
-  ) => Promise<Of['answer']>;
-  readonly stop: () => Promise<void>;
-};
-
 /** @param file of the thread, which calls `insideThread` */
-export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<Of>): Thread<Of> {
+export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<Of>) {
   const stopping = new AbortController();
   const { signal: stopped } = stopping;
   const asked = new Map<string, (told: Told<Of>) => void>();
   let worker: Worker | undefined;
   let failure: Error | undefined;
-  let reported = { message: '', at: 0 };
 
   const receive = (told: Told<Of>): void => {
     if (told.kind === 'news') {
@@ -68,8 +52,6 @@ export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<O
       options.onNews(told.news);
     } else if (told.kind === 'failed') {
       failure = told.error;
-      if (failure.message === reported.message && performance.now() - reported.at < SAME_FAILURE_MS) return;
-      reported = { message: failure.message, at: performance.now() };
       options.onFailure(failure);
     } else asked.get(told.id)?.(told);
   };
@@ -96,8 +78,14 @@ export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<O
     keepRunning(run, { signal: stopped, backoff: options.backoff, onFailure: () => undefined }),
   );
   return {
+    /** The last failure; undefined once the thread has told news since. */
     failure: () => failure,
-    async ask(request, signal, onProgress = () => undefined) {
+    /** @throws what the work throws; Error if the thread does not run, or ends meanwhile */
+    async ask(
+      request: Of['request'],
+      signal?: AbortSignal,
+      onProgress: (progress: Of['progress']) => void = () => undefined,
+    ): Promise<Of['answer']> {
       const to = worker;
       if (to === undefined) throw failure ?? new Error('The thread that does this does not run now.');
       const id = randomUUID();
@@ -117,7 +105,7 @@ export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<O
         asked.delete(id);
       }
     },
-    async stop() {
+    async stop(): Promise<void> {
       stopping.abort();
       await ended;
     },
