@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { checkSqliteEventStore } from '../adapters/eventstore/sqlite/logFile.js';
+import { newId, now } from '../commands/clock.js';
 import { opens, signingKeysNow } from '../commands/identity/signingKeys.js';
 import { type Config, readConfig } from '../config.js';
 import { signerOf } from '../domain/identity/signingKeys.js';
+import { WrongExpectedRevisionError } from '../ports/eventStore.js';
 import type { ParkedTenant } from '../ports/progress.js';
 import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
 import { type Checked, checked, type Finding, type Looked, machineChecks } from '../service/checks.js';
@@ -15,7 +17,7 @@ import { OtherSecretsKeyError } from '../service/keys.js';
 import { withTimeout } from '../supervision/waiting.js';
 import { DELIVERY_QUEUE } from '../webhooks/queue.js';
 import { command } from './command.js';
-import { type Tools, withLog } from './operator.js';
+import { operator, type Tools, withLog } from './operator.js';
 import { type RowsNow, rowsNow } from './projections.js';
 
 export const doctor = command({
@@ -49,7 +51,9 @@ async function ofEngines(config: Config): Promise<Checked[]> {
   const types = await check('event types and secrets', directory);
   // A log that could not be opened is reported once.
   if (types.detail === '') return [log, types, jobs];
-  return [log, types, await check('rows', rows), jobs];
+  const remedy = `Set MaxAppendSize of the server to ${LARGEST_APPEND} (docs/engines.md), or lower BODY_LIMIT_BYTES.`;
+  const ofServer = config.EVENTSTORE_URL && (await checked('append size', remedy, () => withLog(appendSize)));
+  return [log, types, ...(ofServer ? [ofServer] : []), await check('rows', rows), jobs];
 }
 
 const ANSWER_WITHIN_MS = 10_000;
@@ -68,6 +72,29 @@ async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<Looked> {
 }
 
 const NO_LOG = 'Set DATA_DIR to the directory that the service uses, or start the service once.';
+
+/** EventStoreDB's setting takes little more. */
+const LARGEST_APPEND = 16_000_000;
+
+/** Whether the server takes an append as large as a body. Its expected revision refuses it then, so nothing is written. */
+async function appendSize({ config, eventStore }: Tools): Promise<Looked> {
+  const size = Math.min(config.BODY_LIMIT_BYTES, LARGEST_APPEND);
+  const metadata = { ...operator(''), occurredAt: now(), schemaVersion: 1 };
+  const data = 'x'.repeat(PROBE_BYTES);
+  const events = Array.from({ length: Math.ceil(size / PROBE_BYTES) }, () => {
+    return { id: newId(), type: 'LogCreated', data, metadata };
+  });
+  try {
+    await eventStore.append('log-append-size', events, 0);
+  } catch (error) {
+    if (error instanceof WrongExpectedRevisionError) return { detail: `the server takes ${size} bytes`, findings: [] };
+    throw error;
+  }
+  throw new Error('The server took an append that it must refuse.');
+}
+
+/** Bytes of each event that `appendSize` sends. */
+const PROBE_BYTES = 900_000;
 
 /** Tenants whose directory events cannot be applied, and secrets that cannot be opened. */
 async function directory({ commands, tenants }: Tools): Promise<Looked> {

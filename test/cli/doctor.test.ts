@@ -131,6 +131,22 @@ test('a tenant whose rows are parked', async () => {
   ]);
 });
 
+test('an event store that takes less at once than a body may have', async () => {
+  const double = await EventStoreDouble.start();
+  const environment = { EVENTSTORE_URL: double.url, DATA_DIR: 'other' };
+  const made = await workplace.run(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order'], environment);
+  expect(made.code).toBe(0);
+  const { length } = double.log.records;
+  const ofSize = async () => (await problems(environment)).found.filter((each) => each.startsWith('append size'));
+  expect(await ofSize()).toEqual([]);
+  double.log.maxAppendSize = 1_048_576;
+  expect(await ofSize()).toEqual([
+    expect.stringMatching(/at most 1048576 bytes at once: send less in one request, or .* MaxAppendSize/),
+  ]);
+  expect(double.log.records).toHaveLength(length);
+  await double.dispose();
+});
+
 test('an event store that is away; a log that is another one; no log at all', async () => {
   const double = await EventStoreDouble.start();
   const environment = { EVENTSTORE_URL: double.url };
