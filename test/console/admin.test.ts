@@ -181,9 +181,10 @@ test('imports a file: sees refused rows and differences first, then imports it, 
     'Black tea, 100 bags',
     '<img src=x onerror="document.title=1">',
   ]);
-  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByRole('link', { name: 'Changes by batch' }).click();
+  await page.getByRole('button', { name: 'Undo' }).first().click();
   const dialog = page.getByRole('dialog', { name: 'Undo' });
-  await dialog.getByText('Back to earlier values, or there again: 2 records').waitFor();
+  await dialog.getByText('Back to earlier values, or there again: 1 record').waitFor();
   await dialog.getByText('Deleted, as it had created them: 1 record').waitFor();
   await window.screenshot('admin-undo');
   await dialog.getByRole('button', { name: 'Undo' }).click();
@@ -220,7 +221,8 @@ test('says how a file of an older spreadsheet is written, shows its values as re
   await page.getByText('The import is complete.').waitFor();
   const { data } = await acme().list('dyn_item', { 'filter[external_id]': 'I8' });
   expect(data).toMatchObject([{ name: 'Café crème', net_weight: 1250.5, active: true }]);
-  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByRole('link', { name: 'Changes by batch' }).click();
+  await page.getByRole('button', { name: 'Undo' }).first().click();
   await page.getByRole('dialog', { name: 'Undo' }).getByRole('button', { name: 'Undo' }).click();
   await page.getByRole('dialog', { name: 'Undo' }).getByText('This is what it did').waitFor();
 });
@@ -241,12 +243,12 @@ test('a file that is the whole table takes the rest away, and the guard asks for
   expect((await acme().list('dyn_item')).meta.total).toBe(1);
 });
 
-test('a day later takes a synchronisation back that was wrong', async () => {
+test('a day later takes a clean-up back that was wrong', async () => {
   const { page } = window;
-  await window.goto('/tables/dyn_item/operations?list=syncs', /Changes by batch/);
-  const row = page.getByRole('table', { name: 'Synchronisations' }).getByRole('row').nth(1);
-  await row.getByText('Complete').waitFor();
-  await window.screenshot('admin-syncs');
+  await window.goto('/tables/dyn_item/operations', /Changes by batch/);
+  const row = page.getByRole('table', { name: 'Changes by batch' }).getByRole('row').nth(1);
+  await row.getByText('Clean-up').waitFor();
+  await window.screenshot('admin-operations');
   await row.getByRole('button', { name: 'Undo' }).click();
   const dialog = page.getByRole('dialog', { name: 'Undo' });
   await dialog.getByText('This is what it would do').waitFor();
