@@ -59,7 +59,8 @@ async function ofTable({ eventStore }: Application, { name }: Tenant, subject: D
   return tableBody(kind, { table, revision, occurredAt: metadata.occurredAt }, batchId ?? null, counts);
 }
 
-async function ofOrder(commands: Application, { name, assetTypes }: Tenant, subject: DeliverySubject): Promise<object> {
+async function ofOrder(commands: Application, tenant: Tenant, subject: DeliverySubject): Promise<object> {
+  const { name, assetTypes } = tenant;
   const { kind, orderId, sourceRevision: revision, sourceEventId } = subject;
   const stream = orderStream(name, orderId);
   if (kind === 'order.approved') {
@@ -70,7 +71,7 @@ async function ofOrder(commands: Application, { name, assetTypes }: Tenant, subj
   }
   const order = await loadOrder(commands.eventStore, name, orderId, { to: revision });
   if (order?.revision !== revision || order.eventId !== sourceEventId) throw missing(stream, subject);
-  const snapshot = await exportSnapshot(commands, name, orderId, order.state);
+  const snapshot = await exportSnapshot(commands.queries.records, tenant, orderId, order.state);
   return orderDocument(snapshot, order.state.lastApproval, assetTypes);
 }
 

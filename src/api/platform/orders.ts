@@ -1,6 +1,5 @@
 /** Validation of orders by users: `/api/v1/platform/orders`. */
 import { z } from 'zod';
-import type { Application } from '../../commands/application.js';
 import { parseBody } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
@@ -17,7 +16,9 @@ import { approverOf, wholeOrder } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
 import { problemsOf } from '../../domain/order/problems.js';
 import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/status.js';
+import type { RecordQueries } from '../../queries/records.js';
 import { historyList, historyReply } from '../assets/history.js';
+import { AT, atPosition, momentIn, pastOf, recordsAt } from '../assets/moments.js';
 import { writtenReply } from '../assets/records.js';
 import { orderReplay, problemView, replayReply } from '../assets/replay.js';
 import { preconditionOf } from '../entityTags.js';
@@ -77,9 +78,14 @@ function warningsOf({ webhooks }: Pick<Tenant, 'webhooks'>): readonly object[] {
  * Has the form of the export that an approval would send (spec §2.3), with the order's own status, reasons and
  * approval. The answer's tag is made of its bytes, so it changes with the order's parts and with the records they name.
  */
-async function orderAnswer(commands: Application, tenant: Tenant, orderId: string, order: Order): Promise<string> {
+async function orderAnswer(
+  records: Pick<RecordQueries, 'find'>,
+  tenant: Tenant,
+  orderId: string,
+  order: Order,
+): Promise<string> {
   const { assetTypes, users } = tenant;
-  const snapshot = await exportSnapshot(commands, tenant.name, orderId, order);
+  const snapshot = await exportSnapshot(records, tenant, orderId, order);
   // Undefined if nobody approved it, or the user was removed since.
   const user = users.get(Number(order.fields.approved_by ?? 0));
   const actions = actionsOn(order.status);
@@ -143,13 +149,21 @@ export const orders: Resource = {
       id: 'platformGetOrder',
       summary: 'An order with its parts and the records they name',
       allow: 'users',
+      query: [AT],
       answer: orderDocumentResponse,
       // Reads the order's stream, not the rows.
-      async handle({ commands }, { req, tenant, path }) {
+      async handle(api, { req, tenant, path, query }) {
         const id = recordId(tenant.orderModel, path.id);
-        const order = await loadOrder(commands.eventStore, tenant.name, id, { cancellation: req.context.deadline });
+        const moment = momentIn(query);
+        const past = moment && (await pastOf(api, req, moment));
+        const until = { position: past?.position, cancellation: req.context.deadline };
+        const order = await loadOrder(api.commands.eventStore, tenant.name, id, until);
         if (order === undefined) throw unknownOrder(id);
-        return { body: await orderAnswer(commands, tenant, id, order.state) };
+        if (past === undefined) return { body: await orderAnswer(api.queries.records, tenant, id, order.state) };
+        // As it was, with its parts and the records that they named, as these were.
+        const { assetTypes } = past.tenant;
+        const body = await orderAnswer(recordsAt(api, past), { ...tenant, assetTypes }, id, order.state);
+        return { body, headers: atPosition(past.position) };
       },
     },
     'PUT /orders/:id': {
@@ -167,12 +181,12 @@ export const orders: Resource = {
       },
       answer: orderResponse('whole'),
       honours: ['if-match'],
-      async handle({ commands }, { req, caller, tenant, path, body }) {
+      async handle({ commands, queries }, { req, caller, tenant, path, body }) {
         const precondition = preconditionOf(req);
         if (precondition === undefined) return writtenReply(await saveOrder(commands, caller, path.id, body));
         const id = recordId(tenant.orderModel, path.id);
         const tagOfOrder = async (order: Order): Promise<string> =>
-          tagOf(await orderAnswer(commands, tenant, id, order));
+          tagOf(await orderAnswer(queries.records, tenant, id, order));
         const saved = await saveOrder(commands, caller, id, body, async (order) =>
           requireOneOf(precondition, await tagOfOrder(order)),
         );

@@ -24,9 +24,9 @@ export function approveOrder(
   reason?: string,
 ): Promise<WrittenRecord> {
   return changeState(commands, caller, id, async (order, orderId, approvedAt) => {
-    const snapshot = await exportSnapshot(commands, caller.tenant, orderId, order);
-    const { assetTypes } = tenantOf(commands, caller.tenant);
-    return decideApproval(order, { approvedAt, approver: approverOf(user) }, snapshot, assetTypes, reason);
+    const tenant = tenantOf(commands, caller.tenant);
+    const snapshot = await exportSnapshot(commands.queries.records, tenant, orderId, order);
+    return decideApproval(order, { approvedAt, approver: approverOf(user) }, snapshot, tenant.assetTypes, reason);
   });
 }
 

@@ -2,7 +2,7 @@
 import type { OrderEvent } from '../../domain/order/events.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
-import type { EventToAppend, Revision } from '../../ports/eventStore.js';
+import type { EventToAppend, Position, Revision } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { type StreamReads, streamPages } from '../streamPages.js';
 import type { Loaded } from '../writeStream.js';
@@ -10,18 +10,25 @@ import type { Loaded } from '../writeStream.js';
 /** An order as it was after an event of its stream, with the id of that event. */
 type OrderAt = Loaded<Order> & { readonly eventId: string };
 
+type Until = {
+  readonly to?: Revision;
+  readonly position?: Position | undefined;
+  readonly cancellation?: Cancellation | undefined;
+};
+
 /**
  * An order as it is, or was after an event; undefined when there is or was none.
- * @param until revision of the last event, all of them by default @throws the cancellation's reason
+ * @param until revision or position of the last event, all of them by default @throws the cancellation's reason
  */
 export async function loadOrder(
   eventStore: StreamReads,
   tenant: string,
   orderId: string,
-  until: { readonly to?: Revision; readonly cancellation?: Cancellation | undefined } = {},
+  { position = Number.MAX_SAFE_INTEGER, ...until }: Until = {},
 ): Promise<OrderAt | undefined> {
   let loaded: OrderAt | undefined;
-  for await (const events of streamPages(eventStore, orderStream(tenant, orderId), until)) {
+  for await (const page of streamPages(eventStore, orderStream(tenant, orderId), until)) {
+    const events = page.filter((event) => event.position <= position);
     const state = orderAfter(loaded?.state, events);
     const last = events.at(-1);
     if (state === undefined || last === undefined) continue;

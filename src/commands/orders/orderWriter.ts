@@ -1,16 +1,18 @@
 /** Writes the stream of one order, and makes the snapshot that exports are made of. */
 
 import { type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
+import type { Tenant } from '../../domain/identity/directory.js';
 import type { OrderEvent } from '../../domain/order/events.js';
 import { type Order, type OrderDecision, orderAlone } from '../../domain/order/order.js';
 import { type ExportSnapshot, isReference, nameIn, type SnapshotPart } from '../../domain/order/snapshot.js';
 import { orderStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
+import type { RecordQueries } from '../../queries/records.js';
 import type { Application } from '../application.js';
 import { untilTenantIsShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { newOrderId } from '../idempotency.js';
-import { assetTypeOf, tenantOf } from '../tables.js';
+import { assetTypeOf } from '../tables.js';
 import { type Appended, beginStream, writeStream } from '../writeStream.js';
 import { loadOrder, orderAfter } from './loadOrder.js';
 
@@ -73,12 +75,11 @@ function acceptedEvents(decision: OrderDecision): readonly OrderEvent[] {
 
 /** The order and its parts from the log, and the reference records that they refer to from the rows. */
 export async function exportSnapshot(
-  { directory, queries }: Application,
-  tenant: string,
+  records: Pick<RecordQueries, 'find'>,
+  { name: tenant, assetTypes }: Pick<Tenant, 'name' | 'assetTypes'>,
   orderId: string,
   order: Order,
 ): Promise<ExportSnapshot> {
-  const { assetTypes } = tenantOf({ directory }, tenant);
   const snapshot = orderAlone(assetTypes, orderId, order);
   const related = new Map<string, Map<string, RecordView>>();
   let found: readonly SnapshotPart[] = [{ table: order.table, record: snapshot.order }, ...snapshot.parts];
@@ -96,11 +97,11 @@ export async function exportSnapshot(
     }
     const next: SnapshotPart[] = [];
     for (const [table, { key, values }] of wanted) {
-      const records = related.get(table) ?? new Map<string, RecordView>();
-      related.set(table, records);
-      for (const stored of await queries.records.find({ tenant, table }, key, [...values])) {
+      const known = related.get(table) ?? new Map<string, RecordView>();
+      related.set(table, known);
+      for (const stored of await records.find({ tenant, table }, key, [...values])) {
         const record = recordView(assetTypeOf({ assetTypes }, table), stored);
-        records.set(nameIn(record, key), record);
+        known.set(nameIn(record, key), record);
         next.push({ table, record });
       }
     }

@@ -8,6 +8,7 @@ import {
   childrenIn,
   type ExportSnapshot,
   isReference,
+  nameIn,
   relatedRecord,
   type SnapshotPart,
 } from './snapshot.js';
@@ -47,7 +48,7 @@ export const exportDocument = (snapshot: ExportSnapshot, approval: Approval, ass
   orderDocument(snapshot, approval, assetTypes, { processing_status: 'submitted', error_reason: null });
 
 /**
- * The order as webhooks send it.
+ * The order as webhooks send it. `left_out` says which of the records that it names, or that an export promises, do not exist.
  * @param approval the latest; undefined before the first
  * @param values of the order, in place of its own
  * @throws OrderDocumentTooLargeError
@@ -62,11 +63,22 @@ export function orderDocument(
   const approvedAt = approval?.approvedAt.slice(0, 19).replace('T', ' ') ?? null;
   const approved = { approved_at: approvedAt, approved_by: approval?.approver.id ?? null };
   const order = { ...snapshot.order, ...approved, ...values };
-  return { ...wholeOrder({ ...snapshot, order }, assetTypes), approver: approval?.approver ?? null };
+  const leftOut: LeftOut[] = [];
+  const document = wholeOrder({ ...snapshot, order }, assetTypes, leftOut);
+  return { ...document, ...(leftOut.length > 0 && { left_out: leftOut }), approver: approval?.approver ?? null };
 }
 
-/** The order with its parts and the records that they name; null for those that do not exist. @throws OrderDocumentTooLargeError */
-export function wholeOrder(snapshot: ExportSnapshot, assetTypes: AssetTypes): object {
+type LeftOut = { readonly field: string; readonly reason: string };
+
+/** Records that every export has as objects (spec §2.3), even if the order names none; others may be null. */
+const PROMISED = ['buyer_customer_party', 'accounting_customer_party', 'item', 'unit_code'];
+
+/**
+ * The order with its parts and the records that they name.
+ * @param leftOut collects those that do not exist; without it they are null
+ * @throws OrderDocumentTooLargeError
+ */
+export function wholeOrder(snapshot: ExportSnapshot, assetTypes: AssetTypes, leftOut?: LeftOut[]): object {
   const children = childrenIn(snapshot.parts);
   const references = new Map<RecordView, object>();
   let characters = 0;
@@ -95,17 +107,31 @@ export function wholeOrder(snapshot: ExportSnapshot, assetTypes: AssetTypes): ob
     return made;
   }
 
-  function whole({ table, record }: SnapshotPart): object {
+  const whyMissing = ({ name, table, field, key }: Relationship, record: RecordView): string | undefined => {
+    const value = nameIn(record, field);
+    if (value !== '') return `There was no record of ${table} with the ${key} ${value}.`;
+    return PROMISED.includes(name) ? `The ${field} field is not set.` : undefined;
+  };
+
+  function whole({ table, record }: SnapshotPart, path: string): object {
     counted(record);
     const related = relationsOf(table).flatMap((relation): [name: string, value: unknown][] => {
       const { name, kind } = relation;
-      if (kind === 'has_many') return [[name, children(relation, record.id).map(whole)]];
-      return isReference(assetTypes, relation) ? [[name, counted(named(relation, record))]] : [];
+      if (kind === 'has_many') {
+        const parts = children(relation, record.id);
+        return [[name, parts.map((part, index) => whole(part, `${path}${name}.${index}.`))]];
+      }
+      if (!isReference(assetTypes, relation)) return [];
+      const found = counted(named(relation, record));
+      const reason = found === null ? whyMissing(relation, record) : undefined;
+      if (reason === undefined || leftOut === undefined) return [[name, found]];
+      leftOut.push({ field: `${path}${name}`, reason });
+      return [];
     });
     return { ...record, ...Object.fromEntries(related) };
   }
 
-  return whole({ table: snapshot.table, record: snapshot.order });
+  return whole({ table: snapshot.table, record: snapshot.order }, '');
 }
 
 /** An item's category (spec §2.3), made of two of its fields. */

@@ -32,7 +32,7 @@ const APPROVAL: Approval = {
 /** @param values of the example, in place of those of the order @param approval whether the example was approved */
 const orderKind = (causes: readonly string[], description: string, values: Fields, approval?: Approval): Kind => ({
   causes,
-  version: '3',
+  version: '2',
   description,
   example: (tenant) => ({
     validated_order: orderDocument(exampleSnapshot(tenant), approval, tenant.assetTypes, values),

@@ -69,7 +69,7 @@ it('§2.3, §6.1: an approved order is sent as validated_order and custom_data, 
   );
 });
 
-it('§2.3: what an order does not name is null', async () => {
+it('§2.3: what an order does not name is null; an object that is promised is left out, and said to be', async () => {
   await withWebhook(acme(), receiver, '/sparse', async () => {
     await acme().create('dyn_party', { external_id: 'S1', name: 'Sparse' });
     const order = await acme().create('dyn_stock_order', {
@@ -85,9 +85,15 @@ it('§2.3: what an order does not name is null', async () => {
     expect(validated_order).toMatchObject({
       notes: null,
       buyer_customer_party: { name: 'Sparse' },
-      accounting_customer_party: null,
-      lines: [{ item_id: null, item: null, unit_code: null }],
+      lines: [{ item_id: null }],
     });
+    expect(validated_order).not.toHaveProperty('accounting_customer_party');
+    expect(Object.keys(validated_order.lines[0])).not.toEqual(expect.arrayContaining(['item', 'unit_code']));
+    expect(validated_order.left_out.map(({ field }: { field: string }) => field)).toEqual([
+      'accounting_customer_party',
+      'lines.0.item',
+      'lines.0.unit_code',
+    ]);
   });
 });
 

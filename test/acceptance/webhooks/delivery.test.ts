@@ -34,7 +34,7 @@ it('§6.3: Signature is the hex HMAC-SHA256 of the body with the secret; the bod
         'user-agent': expect.stringMatching(/^dynamic-assets\/\d/),
         'webhook-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
         'webhook-event': 'order.approved',
-        'webhook-event-version': '3',
+        'webhook-event-version': '2',
         'webhook-sequence': expect.stringMatching(/^\d+$/),
         'webhook-timestamp': expect.stringMatching(/^\d{10}$/),
         'webhook-signature': expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/),
