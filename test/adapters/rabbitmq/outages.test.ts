@@ -1,14 +1,16 @@
-/** The broker on a RabbitMQ that stops, dies, hangs, or has no memory left; with the least rights. */
+/** The broker on a RabbitMQ that stops, dies, hangs, or has no memory left; that has several hosts; with the least rights. */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openRabbitMqBroker, type RabbitMqBrokerOptions } from '#app/adapters/broker/rabbitmq/broker.js';
 import { BrokerUnavailableError, type MessageBroker } from '#app/ports/messageBroker.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { untilDepth } from '../../contract/queueDepth.js';
-import { consume, done, eventually, newQueue } from '../../contract/rabbitMqQueues.js';
+import { consume, done, eventually, newQueue, published } from '../../contract/rabbitMqQueues.js';
 import { gate } from '../../contract/recordingConsumer.js';
 import { describeEngine } from '../../engines/describeEngine.js';
+import { freePort } from '../../engines/freePort.js';
 import { RabbitMqServer, rabbitMqServerMissing } from '../../engines/rabbitmq.js';
+import { TcpProxy } from '../../engines/tcpProxy.js';
 import { scaled } from '../../engines/timeScale.js';
 
 describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMissing(), () => {
@@ -75,6 +77,23 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
       expect(troubles.length).toBeLessThanOrEqual(4);
     },
   );
+
+  test('of several hosts the next one is taken: where one cannot be reached, and when the one in use is lost', async () => {
+    const proxies = await Promise.all([TcpProxy.start(server.port), TcpProxy.start(server.port)]);
+    const [first, second] = proxies;
+    if (first === undefined || second === undefined) throw new Error('There are two.');
+    const hosts = [await freePort(), first.port, second.port].map((port) => `127.0.0.1:${port}`);
+    const broker = await open({ url: `amqp://guest:guest@${hosts.join()}?heartbeat=5` });
+    const queue = newQueue();
+    const consumer = consume(broker, queue, done);
+    await published(broker, queue, 'a');
+    await consumer.arrived(1);
+    await first.dispose();
+    await published(broker, queue, 'b');
+    while (!consumer.received.some(({ id }) => id === 'b')) await wait(20);
+    await consumer.stop();
+    await second.dispose();
+  });
 
   test('the rights that docs/operations.md names are enough', async () => {
     const page = await readFile('docs/operations.md', 'utf8');

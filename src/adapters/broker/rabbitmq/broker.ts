@@ -9,7 +9,7 @@ import type { Channel } from 'amqplib';
 import { BrokerUnavailableError, type MessageBroker } from '../../../ports/messageBroker.js';
 import { sleep } from '../../../supervision/waiting.js';
 import { RunningConsumers, warn } from '../consuming.js';
-import { Connection, unavailable } from './connection.js';
+import { Connection, unavailable, urlsOfHosts } from './connection.js';
 import { Consumer } from './consumer.js';
 import { candidateMessage, checkpointMessage, checkpointOf, newMessage, type Outgoing } from './messages.js';
 import { checkpointQueue, delayQueues, LAST_ONLY, ONE_CONSUMER } from './queues.js';
@@ -24,8 +24,8 @@ const READ_AGAIN_MS = 40;
 
 export type RabbitMqBrokerOptions = {
   /**
-   * `amqp://user:password@host:5672/vhost`, or `amqps:`. Its query may set `heartbeat` (seconds; default 10), and
-   * `queue_prefix`, a prefix for all names where several installations share a virtual host.
+   * `amqp://user:password@host:5672/vhost`, or `amqps:`; a cluster has several hosts, with commas between. Its query may set
+   * `heartbeat` (seconds; default 10), and `queue_prefix`, a prefix for all names where installations share a virtual host.
    */
   readonly url: string;
   /** Called when the server is lost, once per outage, and when a consumer is interrupted. Default: a process warning. */
@@ -34,9 +34,10 @@ export type RabbitMqBrokerOptions = {
 
 /** Does not wait for the server, which may be away at first. */
 export async function openRabbitMqBroker({ url, onTrouble = warn }: RabbitMqBrokerOptions): Promise<MessageBroker> {
-  const prefix = new URL(url).searchParams.get('queue_prefix') ?? '';
+  const urls = urlsOfHosts(url);
+  const prefix = new URL(urls[0] ?? '').searchParams.get('queue_prefix') ?? '';
   const connection = (purpose: string): Connection =>
-    new Connection({ url, name: `dynamic-assets ${purpose}`, onLost: onTrouble });
+    new Connection({ urls, name: `dynamic-assets ${purpose}`, onLost: onTrouble });
   // Two: a server that is low on memory stops reading from publishers, and acknowledgements must go on.
   const [publishing, consuming] = [connection('publishing'), connection('consuming')];
   const consumers = new RunningConsumers<Consumer>();

@@ -10,7 +10,8 @@ const RECONNECT_AFTER_MS = 500;
 const CLOSE_MS = 6_000;
 
 export type ConnectionOptions = {
-  readonly url: string;
+  /** One for each host of a cluster, the next one in turn after each loss and each failure. */
+  readonly urls: readonly string[];
   /** The connection's name in the server's lists. */
   readonly name: string;
   /** Called when the server is lost or cannot be reached, once per outage. */
@@ -19,6 +20,7 @@ export type ConnectionOptions = {
 
 export class Connection {
   readonly #options: ConnectionOptions;
+  #host = 0;
   #current: Promise<Session> | undefined;
   #isLost = false;
   #isClosed = false;
@@ -66,7 +68,8 @@ export class Connection {
 
   async #connect(): Promise<Session> {
     try {
-      const session = await Session.open(this.#options.url, this.#options.name);
+      const { urls, name } = this.#options;
+      const session = await Session.open(urls[this.#host % urls.length] ?? '', name);
       this.#isLost = false;
       void session.ended.then((reason) => this.#lost(reason));
       return session;
@@ -78,9 +81,16 @@ export class Connection {
 
   #lost(reason: unknown): void {
     this.#current = undefined;
+    this.#host += 1;
     if (!this.#isLost && !this.#isClosed) this.#options.onLost(unavailable(reason));
     this.#isLost = true;
   }
+}
+
+/** One URL for each host of `amqp://user:password@a,b:5673/vhost`. */
+export function urlsOfHosts(url: string): readonly string[] {
+  const [, before = '', hosts = '', after = ''] = /^([^:]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/.exec(url) ?? [];
+  return hosts.split(',').map((host) => before + host + after);
 }
 
 function limited<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
