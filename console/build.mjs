@@ -1,21 +1,18 @@
 /**
  * Makes dist/console from the compiled service: the types of its API from its own OpenAPI document, the check of the
- * console's code against them, the bundle, and the compressed copies that the service sends.
+ * console's code against them, and the bundle.
  *
  *   node console/build.mjs --types   writes the types, for editors and the fast loop too
  *   node console/build.mjs --pages   makes the rest, which needs them
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const TYPES = join(HERE, 'generated');
-const SITE = join(HERE, '../dist/console');
-const COMPRESSED = /\.(?:html|js|css)$/;
 
 /** Of a tenant without tables of its own, as the console reads the fields of tables from their info; and of the operator. */
 async function writeTypes() {
@@ -45,12 +42,6 @@ function check() {
 async function bundle() {
   const { build } = await import('vite');
   await build({ configFile: join(HERE, 'vite.config.ts'), logLevel: 'warn' });
-  for (const name of readdirSync(SITE).filter((each) => COMPRESSED.test(each))) {
-    const bytes = readFileSync(join(SITE, name));
-    const params = { [constants.BROTLI_PARAM_QUALITY]: 9 };
-    writeFileSync(join(SITE, `${name}.br`), brotliCompressSync(bytes, { params }));
-    writeFileSync(join(SITE, `${name}.gz`), gzipSync(bytes, { level: 9 }));
-  }
 }
 
 if (process.argv.includes('--types')) await writeTypes();

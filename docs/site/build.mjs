@@ -1,16 +1,14 @@
 /**
- * Makes dist/site, which the service serves at /docs: the repository's Markdown, and the reference with Swagger UI. All of it
- * is compressed too. What lies below assets/ has a hash of its contents in its name.
+ * Makes dist/site, which the service serves at /docs: the repository's Markdown, and the reference with Swagger UI. What lies
+ * below assets/ has a hash of its contents in its name.
  *
  * @throws Error where a link leads to nothing, or a page is in no group of the navigation
  */
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import zlib from 'node:zlib';
-import { FIRST, NOT_FOUND, pageOf } from './layout.mjs';
+import { FIRST, pageOf } from './layout.mjs';
 import { render } from './markdown.mjs';
 import { pages } from './pages.mjs';
 
@@ -43,7 +41,6 @@ function makePages() {
   for (const { page, html, headings } of rendered)
     write(`${page.address.replace('/docs/', '')}.html`, pageOf(page, assets, { kind: 'text', main: html, headings }));
   write('index.html', pageOf({ title: 'Dynamic Assets', address: '/docs' }, assets, { kind: 'plain', main: FIRST }));
-  write('404.html', pageOf({ title: 'There is no such page' }, assets, { kind: 'plain', main: NOT_FOUND }));
   const sections = rendered.flatMap(({ page, sections: found }) =>
     found.map(({ id, text, level, body }) => [
       level === 1 ? page.address : `${page.address}#${id}`,
@@ -83,20 +80,7 @@ function makeReference() {
   copyFileSync(component('LICENSE'), join(SITE, 'LICENSE-swagger-ui'));
 }
 
-const [brotli, gzip] = [promisify(zlib.brotliCompress), promisify(zlib.gzip)];
-const BROTLI = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 9 } };
-
-/** On all processors at once. */
-async function compress(file) {
-  const bytes = readFileSync(file);
-  const [br, gz] = await Promise.all([brotli(bytes, BROTLI), gzip(bytes)]);
-  writeFileSync(`${file}.br`, br);
-  writeFileSync(`${file}.gz`, gz);
-}
-
 rmSync(SITE, { recursive: true, force: true });
 mkdirSync(join(SITE, 'assets'), { recursive: true });
 makePages();
 makeReference();
-const files = readdirSync(SITE, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
-await Promise.all(files.map(({ parentPath, name }) => compress(join(parentPath, name))));

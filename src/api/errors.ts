@@ -99,24 +99,19 @@ const TOOK_TOO_LONG = 'The request took too long.';
 function withOutcome(given: Answer, { method, headers, context }: Request): Answer {
   const { status, body } = given;
   if (status !== 503 || !('error' in body) || isSafe(method)) return given;
-  const { message, error } = body;
-  const again = 'send this again with the same Idempotency-Key; it is done once.';
-  const isKeyed = headers['idempotency-key'] !== undefined;
   if (!context.deadline.mayHaveWritten)
-    return answer(
-      status,
-      message,
-      `${error} Nothing was written${isKeyed ? ` by this attempt: ${again}` : '.'}`,
-      given.headers,
-    );
-  const unknown = 'Temporarily unavailable; the outcome is not known.';
-  const outcome = `${error} It may have been written, or may be yet`;
-  if (isKeyed) return answer(status, unknown, `${outcome}: ${again}`, given.headers);
-  // No Retry-After: an immediate retry could write twice.
+    return { ...given, body: { ...body, error: `${body.error} Nothing was written.` } };
+  const message = 'Temporarily unavailable; the outcome is not known.';
+  const isKeyed = headers['idempotency-key'] !== undefined;
+  const advice = isKeyed
+    ? 'send this again with the same Idempotency-Key; it is done once.'
+    : 'read the record or the order, or look for it in its list (sort=-created_at), before you send this again.';
+  // Without a key no Retry-After: an immediate retry could write twice.
   return answer(
-    status,
-    unknown,
-    `${outcome}: read the record or the order, or look for it in its list (sort=-created_at), before you send this again.`,
+    503,
+    message,
+    `${body.error} It may have been written, or may be yet: ${advice}`,
+    isKeyed ? given.headers : undefined,
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * Parses JSON from outside (RFC 8259) without loss: a name twice in one object is refused, and so is a number that a double
- * would round. The text is looked through once before the parser has it.
+ * Parses JSON from outside (RFC 8259) without loss: a number that a double would round is refused. The text is looked through
+ * once before the parser has it.
  */
 import { ValidationError } from '../commands/context.js';
 import { DECIMAL_TEXT, isHeldByDouble } from '../domain/assetTypes/fieldTypes.js';
@@ -9,11 +9,11 @@ import { shownName } from '../domain/shownName.js';
 import { badRequest, HttpError } from './errors.js';
 
 /**
- * @throws HttpError 400 for text that is not JSON, too deep, or has a duplicate name; 413 for too many values;
- * ValidationError for a number with more digits than a double holds
+ * @throws HttpError 400 for text that is not JSON, or too deep; 413 for too many values; ValidationError for a number with
+ * more digits than a double holds
  */
 export function parseJson(text: string): unknown {
-  const { names, depth, values, long } = lookThrough(text);
+  const { values, long } = lookThrough(text);
   if (values > MAX_JSON_VALUES)
     throw new HttpError(413, 'The body is too large.', `The body has more than ${MAX_JSON_VALUES} values.`);
   const value = parsed(text);
@@ -21,8 +21,6 @@ export function parseJson(text: string): unknown {
     throw new ValidationError({
       body: [`The number ${shownName(long)} has more digits than can be kept; send it as text.`],
     });
-  // RFC 8259 §4 leaves open which of the two counts, and parsers differ.
-  if (membersIn(value, depth) < names) throw badRequest('An object in the body has a name twice.');
   return value;
 }
 
@@ -37,22 +35,19 @@ function parsed(text: string): unknown {
 /** A double holds any number of this many digits exactly. */
 const LEAST_LONG = 15;
 
-/** @returns how many names and values the text has, its deepest level, and the first number that a double would round */
+/** @returns how many values the text has, and the first number that a double would round */
 function lookThrough(text: string) {
-  let [names, values, level, depth] = [0, 1, 0, 0];
+  let [values, level] = [1, 0];
   let long: string | undefined;
   for (let at = 0; at < text.length; at += 1) {
     const char = text[at];
     if (char === '"') {
       at = endOfString(text, at);
-    } else if (char === ':') {
-      names += 1;
     } else if (char === ',') {
       values += 1;
     } else if (char === '{' || char === '[') {
       values += 1;
       level += 1;
-      depth = Math.max(depth, level);
       if (level > MAX_JSON_DEPTH) throw badRequest(`The body is nested deeper than ${MAX_JSON_DEPTH} levels.`);
     } else if (char === '}' || char === ']') {
       level -= 1;
@@ -62,7 +57,7 @@ function lookThrough(text: string) {
       if (long === undefined && isRounded(text.slice(start, at + 1))) long = text.slice(start, at + 1);
     }
   }
-  return { names, values, depth, long };
+  return { values, long };
 }
 
 const isOfNumber = (char = ''): boolean => (char >= '0' && char <= '9') || (char !== '' && '.eE+-'.includes(char));
@@ -80,13 +75,4 @@ function endOfString(text: string, start: number): number {
   let end = start + 1;
   while (end < text.length && text[end] !== '"') end += text[end] === '\\' ? 2 : 1;
   return end;
-}
-
-/** Members of all objects in a parsed value. @param depth of the value; the innermost level is only counted */
-function membersIn(value: unknown, depth: number): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  const isArray = Array.isArray(value);
-  if (depth <= 1) return isArray ? 0 : Object.keys(value).length;
-  const parts: readonly unknown[] = isArray ? value : Object.values(value);
-  return parts.reduce<number>((members, part) => members + membersIn(part, depth - 1), isArray ? 0 : parts.length);
 }

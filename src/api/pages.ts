@@ -1,11 +1,10 @@
 /**
  * Pages for browsers, which the build makes: the guides and the reference at /docs, and the console at /console, at a tenant's
- * host for its users, at the operator's for the operator. Files are read once, sent compressed, and cached by their names.
+ * host for its users, at the operator's for the operator. Files are read once, and cached by their names.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { sep } from 'node:path';
 import type { Logger } from 'pino';
-import { tagOf } from '../commands/preconditions.js';
 import type { Api } from './deps.js';
 import { notFound, nothingAt } from './errors.js';
 import type { ResponseObject } from './openapi/schema.js';
@@ -31,13 +30,6 @@ const GUIDES = policyOf("'self'");
 /** The reference component and those of the console write styles into the page; there are no inline scripts. */
 const COMPONENTS = policyOf("'self' 'unsafe-inline'");
 
-type PageFile = {
-  readonly type: string;
-  readonly tag: string;
-  readonly bytes: Uint8Array;
-  readonly compressed: { readonly br: Uint8Array; readonly gzip: Uint8Array };
-};
-
 const TYPES: { readonly [ending: string]: string } = {
   html: 'text/html; charset=utf-8',
   css: 'text/css; charset=utf-8',
@@ -54,7 +46,7 @@ class PageFiles {
   readonly #folder: URL;
   #names: Promise<ReadonlySet<string>> | undefined;
   /** Those that were asked for; all of a folder are some megabytes. */
-  readonly #read = new Map<string, PageFile>();
+  readonly #read = new Map<string, Buffer>();
 
   /** @param folder name of a folder of dist/ */
   constructor(folder: 'site' | 'console') {
@@ -64,16 +56,14 @@ class PageFiles {
   /** The answer with the file of this name below the folder; undefined if there is none. */
   async reply(log: Logger, name: string, policy: string): Promise<Reply | undefined> {
     if (!(await this.#all(log)).has(name)) return undefined;
-    const file = this.#read.get(name) ?? (await this.#readOne(name));
-    this.#read.set(name, file);
-    const { type, tag, bytes, compressed } = file;
+    const body = this.#read.get(name) ?? (await readFile(new URL(name, this.#folder)));
+    this.#read.set(name, body);
+    const ending = endingOf(name);
     return {
-      body: bytes,
-      compressed,
-      tag,
+      body,
       headers: {
-        'Content-Type': type,
-        'Cache-Control': REVALIDATED.includes(endingOf(name)) ? 'no-cache' : 'public, max-age=31536000, immutable',
+        'Content-Type': TYPES[ending] ?? '',
+        'Cache-Control': REVALIDATED.includes(ending) ? 'no-cache' : 'public, max-age=31536000, immutable',
         'Content-Security-Policy': policy,
         'Referrer-Policy': 'no-referrer',
         'Cross-Origin-Opener-Policy': 'same-origin',
@@ -83,24 +73,14 @@ class PageFiles {
 
   /** All names. None if the folder cannot be read, which is logged once. */
   #all(log: Logger): Promise<ReadonlySet<string>> {
-    this.#names ??= this.#list().catch((error: unknown) => {
-      log.error({ err: error }, `${this.#folder.pathname} cannot be read; build it with "npm run build"`);
-      return new Set();
-    });
-    return this.#names;
-  }
-
-  async #list(): Promise<ReadonlySet<string>> {
-    const names = await readdir(this.#folder, { recursive: true });
-    return new Set(names.map((name) => name.replaceAll(sep, '/')).filter((name) => endingOf(name) in TYPES));
-  }
-
-  async #readOne(name: string): Promise<PageFile> {
-    const [bytes, br, gzip] = await Promise.all(
-      ['', '.br', '.gz'].map((end) => readFile(new URL(name + end, this.#folder))),
+    this.#names ??= readdir(this.#folder, { recursive: true }).then(
+      (names) => new Set(names.map((name) => name.replaceAll(sep, '/')).filter((name) => endingOf(name) in TYPES)),
+      (error: unknown) => {
+        log.error({ err: error }, `${this.#folder.pathname} cannot be read; build it with "npm run build"`);
+        return new Set();
+      },
     );
-    if (bytes === undefined || br === undefined || gzip === undefined) throw new Error(`${name} is incomplete.`);
-    return { type: TYPES[endingOf(name)] ?? '', tag: tagOf(bytes), bytes, compressed: { br, gzip } };
+    return this.#names;
   }
 }
 
@@ -109,16 +89,11 @@ const endingOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1)
 const site = new PageFiles('site');
 
 /** A file of the guides by its name, or a page by its name without ending. */
-async function sendDocs({ log }: Api, { req, res }: Call, path: string): Promise<Reply> {
+async function sendDocs({ log }: Api, _call: Call, path: string): Promise<Reply> {
   const policy = path === 'reference' ? COMPONENTS : GUIDES;
   const reply = (await site.reply(log, `${path || 'index'}.html`, policy)) ?? (await site.reply(log, path, policy));
-  if (reply !== undefined) return reply;
-  // A person gets a page with a search and the way back, a program what it gets elsewhere.
-  res.vary('Accept');
-  const page = req.accepts('json', 'html') === 'html' ? await site.reply(log, '404.html', GUIDES) : undefined;
-  if (page === undefined) throw notFound(`There is no page ${path}; /docs leads to all pages.`);
-  const { tag: _, ...untagged } = page;
-  return { ...untagged, status: 404 };
+  if (reply === undefined) throw notFound(`There is no page ${path}; /docs leads to all pages.`);
+  return reply;
 }
 
 const consoleFiles = new PageFiles('console');

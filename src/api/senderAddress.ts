@@ -1,28 +1,21 @@
 /** Where a request comes from: the address of its sender, in one spelling, and its network. */
-import { isIPv6 } from 'node:net';
+import { isIP } from 'node:net';
 import type { Request } from 'express';
 import ipaddr from 'ipaddr.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Longer than any address with zone, brackets, quotes and port. */
+/** Longer than any address with brackets and port. */
 const LONGEST_ADDRESS = 100;
-/** A node as proxies write it: quoted or not (RFC 7239 §4), an IPv6 address in brackets, with or without a port. */
-const NODE = /^"?(?:\[([\da-f:.]+)(?:%[^\]]*)?\]|([\d.]+))(?::\d{1,5})?"?$/i;
-/** Read as decimal, as proxies mean it. The parser takes them for octal numbers. */
-const LEADING_ZEROS = /(?<!\d)0+(?=\d)/g;
+/** As proxies write it: an address, or one with a port, an IPv6 address then in brackets. */
+const NODE = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::\d{1,5})?$/i;
 
 /** The address in what a connection or a proxy names its sender; undefined if there is none. */
 export function parsedAddress(text: string): Address | undefined {
-  const node = text.trim();
-  if (node.length > LONGEST_ADDRESS) return undefined;
-  const [, inBrackets, v4] = NODE.exec(node) ?? [];
-  const decimal = v4?.replace(LEADING_ZEROS, '');
-  if (decimal !== undefined)
-    return ipaddr.IPv4.isValidFourPartDecimal(decimal) ? ipaddr.IPv4.parse(decimal) : undefined;
-  // Without brackets there is no port. A zone (RFC 4007 §11) is not part of the address.
-  const v6 = inBrackets ?? (isIPv6(node) ? node.replace(/%.*/, '') : undefined);
-  return v6 !== undefined && ipaddr.IPv6.isValid(v6) ? ipaddr.process(v6) : undefined;
+  if (text.length > LONGEST_ADDRESS) return undefined;
+  const [, v6, v4] = NODE.exec(text) ?? [];
+  const address = v6 ?? v4 ?? text;
+  return isIP(address) === 0 ? undefined : ipaddr.process(address);
 }
 
 /** Groups of an IPv6 address that one customer is given (RFC 6177). */

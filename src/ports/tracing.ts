@@ -22,15 +22,6 @@ export type { Span, Tracer };
 export const startSpan = (tracer: Tracer, traceparent: string | undefined, name: string, options: SpanOptions): Span =>
   tracer.startSpan(name, options, contextOf(traceparent));
 
-/** A span of an existing trace; undefined where no traces are made, or that one is not kept. */
-export const continueTrace = (
-  tracer: Tracer | undefined,
-  traceparent: string | undefined,
-  name: string,
-  options: SpanOptions,
-): Span | undefined =>
-  tracer === undefined || traceparent === undefined ? undefined : startSpan(tracer, traceparent, name, options);
-
 /** Continues the trace of a span; undefined if that trace is not kept (sampled). */
 export function traceparentOf(span: Span | undefined): string | undefined {
   const context = span?.spanContext();
@@ -46,18 +37,6 @@ export function failSpan(span: Span, failure: unknown): void {
   const named = typeof failure === 'string' ? failure : typeof failure;
   span.setAttribute('error.type', failure instanceof Error ? failure.name : named);
   span.setStatus({ code: SpanStatusCode.ERROR });
-}
-
-/** Does the work and ends the spans with it. @throws what the work throws, which is the spans' failure */
-export async function inSpans<Answer>(spans: Iterable<Span>, work: () => Promise<Answer>): Promise<Answer> {
-  try {
-    return await work();
-  } catch (failure) {
-    for (const span of spans) failSpan(span, failure);
-    throw failure;
-  } finally {
-    for (const span of spans) span.end();
-  }
 }
 
 /** @param traceparent from a client: anything is possible */

@@ -4,8 +4,8 @@ import type { Logger } from 'pino';
 import type { OpenTracer } from '../adapters/tracing/openTelemetry.js';
 import { type Config, version } from '../config.js';
 import { parseStream } from '../domain/streams.js';
-import type { EventStore, EventToAppend } from '../ports/eventStore.js';
-import { inSpans, startSpan } from '../ports/tracing.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { failSpan, startSpan } from '../ports/tracing.js';
 
 /** Undefined if tracing is off. OpenTelemetry's SDK is loaded only here, which takes a tenth of a second. */
 export async function startTracing(
@@ -17,35 +17,29 @@ export async function startTracing(
   return openTracer({ version: version(), onTrouble: (reason) => log.warn({ reason }, 'OpenTelemetry is in trouble') });
 }
 
-/** The log with a span per append, in each trace that has events in it. */
+/** The log with a span per append, in each trace that has events in it: changes of several requests may share an append. */
 export const traceAppends = (log: EventStore, tracer: Tracer | undefined): EventStore =>
   tracer === undefined
     ? log
     : {
         ...log,
-        append: (stream, events, ...options) =>
-          appendTraced(tracer, stream, events, () => log.append(stream, events, ...options)),
+        async append(stream, events, ...options) {
+          const { category } = parseStream(stream);
+          const attributes = {
+            'dynamic_assets.stream.category': category,
+            'dynamic_assets.append.events': events.length,
+          };
+          const traces = new Set(events.flatMap(({ metadata }) => metadata.traceparent ?? []));
+          const spans = [...traces].map((traceparent) =>
+            startSpan(tracer, traceparent, `append ${category}`, { kind: SpanKind.PRODUCER, attributes }),
+          );
+          try {
+            return await log.append(stream, events, ...options);
+          } catch (failure) {
+            for (const span of spans) failSpan(span, failure);
+            throw failure;
+          } finally {
+            for (const span of spans) span.end();
+          }
+        },
       };
-
-/** Changes of several requests may share an append. */
-function appendTraced<Answer>(
-  tracer: Tracer,
-  stream: string,
-  events: readonly EventToAppend[],
-  append: () => Promise<Answer>,
-): Promise<Answer> {
-  const { category } = parseStream(stream);
-  const counts = new Map<string, number>();
-  for (const { metadata } of events)
-    if (metadata.traceparent !== undefined)
-      counts.set(metadata.traceparent, (counts.get(metadata.traceparent) ?? 0) + 1);
-  const spans = [...counts].map(([traceparent, count]) => {
-    const attributes = {
-      'dynamic_assets.stream.category': category,
-      'dynamic_assets.events': count,
-      'dynamic_assets.append.events': events.length,
-    };
-    return startSpan(tracer, traceparent, `append ${category}`, { kind: SpanKind.PRODUCER, attributes });
-  });
-  return inSpans(spans, append);
-}

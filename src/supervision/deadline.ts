@@ -26,6 +26,13 @@ export class Deadline extends Cancellation {
     return this.reason === undefined ? Math.max(0, this.#until - performance.now()) : 0;
   }
 
+  /** A shorter deadline, which is cancelled with this one as well. */
+  part(milliseconds: number, reason: () => Error): Deadline {
+    const part = new Deadline(milliseconds, reason);
+    this.onCancel(() => part.cancel(this.reason ?? reason()));
+    return part;
+  }
+
   /** Returns the work's outcome if it comes in time; a later one is ignored. @throws the reason of the cancellation */
   within<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {

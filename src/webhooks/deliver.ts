@@ -28,7 +28,7 @@ import {
 import type { DeliverySubject, DisabledCause } from '../domain/webhook/events.js';
 import { EventStoreUnavailableError } from '../ports/eventStore.js';
 import type { MessageBroker, Outcome, ReceivedMessage } from '../ports/messageBroker.js';
-import { continueTrace, failSpan } from '../ports/tracing.js';
+import { failSpan, startSpan } from '../ports/tracing.js';
 import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import { retry } from '../supervision/keepRunning.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
@@ -287,9 +287,10 @@ async function traceAttempt(
   { id, url }: Webhook,
   post: () => Promise<AttemptResult>,
 ): Promise<AttemptResult> {
-  const span = continueTrace(tracer, caller.traceparent, 'webhook attempt', { kind: SpanKind.CLIENT });
+  const { traceparent } = caller;
+  if (tracer === undefined || traceparent === undefined) return post();
+  const span = startSpan(tracer, traceparent, 'webhook attempt', { kind: SpanKind.CLIENT });
   const result = await post();
-  if (span === undefined) return result;
   const { ok, status } = result;
   span.setAttributes({
     'http.request.method': 'POST',

@@ -206,7 +206,6 @@ describe('the guides, as printed', () => {
         '/docs/nothing',
         '/docs/..%2f..%2fpackage.json',
         '/docs/constructor',
-        '/docs/index.html.br',
         '/docs/assets',
         '/docs/decisions/..%2f..%2f..%2fpackage.json',
       ]) {

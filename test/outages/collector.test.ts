@@ -30,7 +30,7 @@ afterEach(async () => {
   await collector.stop();
 });
 
-/** Each create is three spans. */
+/** Each create is two spans. */
 async function create(count: number): Promise<void> {
   for (let number = 0; number < count; number++) {
     created += 1;

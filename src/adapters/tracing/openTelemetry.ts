@@ -25,7 +25,7 @@ export type OpenTracer = {
 export type TracerOptions = {
   /** The service's version. */
   readonly version: string;
-  /** Called with why spans are lost, and with the SDK's warnings: of each sentence at most once a minute. */
+  /** Called with why spans are lost, and with the SDK's warnings: at most once a minute. */
   readonly onTrouble: (sentence: string) => void;
 };
 
@@ -36,18 +36,17 @@ const QUIET_MS = 60_000;
 
 /** Call it once per process: some of the SDK's state is global. */
 export function openTracer({ version, onTrouble }: TracerOptions): OpenTracer {
-  const saidAt = new Map<string, number>();
+  let saidAt = Number.NEGATIVE_INFINITY;
   const say = (sentence: string): void => {
-    // The number of dropped spans differs each time.
-    const kind = sentence.replace(/\d+/g, '#');
-    if (performance.now() - (saidAt.get(kind) ?? Number.NEGATIVE_INFINITY) < QUIET_MS) return;
-    saidAt.set(kind, performance.now());
+    if (performance.now() - saidAt < QUIET_MS) return;
+    saidAt = performance.now();
     onTrouble(sentence);
   };
-  const ignore = (): void => undefined;
-  const logger = { error: say, warn: say, info: ignore, debug: ignore, verbose: ignore };
+  const logger = { error: say, warn: say, info() {}, debug() {}, verbose() {} };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
-  const lost = (error: unknown): void => say(`Spans are lost: ${reasonOf(error)}`);
+  // An error's other properties may hold the collector's whole answer.
+  const lost = (error: unknown): void =>
+    say(`Spans are lost: ${error instanceof Error ? error.message : String(error)}`);
   setGlobalErrorHandler(lost);
   const provider = new BasicTracerProvider({
     resource: defaultResource()
@@ -63,10 +62,4 @@ export function openTracer({ version, onTrouble }: TracerOptions): OpenTracer {
       await withTimeout(FLUSH_MS, `not all were sent within ${FLUSH_MS / 1000} s.`, flushed).catch(lost);
     },
   };
-}
-
-/** An error's other properties may hold the collector's whole answer. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return 'code' in error ? `${error.message} (${String(error.code)})`.trim() : error.message;
 }

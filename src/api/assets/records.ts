@@ -6,7 +6,7 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
-import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';
+import { isHeld, mayHaveAnswer, preconditionOf } from '../entityTags.js';
 import { type HttpError, methodNotAllowed, notFound, unavailable } from '../errors.js';
 import { createExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
@@ -54,7 +54,7 @@ async function pageReply(
   if (position === undefined && mayHaveAnswer(req)) {
     const tag = tagAt(await reads.tableState(table));
     // If the client holds the page, nothing is searched.
-    if (tag !== undefined && heldTag(req, tag) !== undefined) return { tag };
+    if (tag !== undefined && isHeld(req, tag)) return { tag };
   }
   const page = await reads.list(table, query, cancellation);
   return {

@@ -16,7 +16,7 @@ import type { Cancellation } from '../../supervision/cancellation.js';
 import type { WorkKind } from '../admission.js';
 import type { Api } from '../deps.js';
 import { forbidden, notFound } from '../errors.js';
-import type { AnswerBody, Encoding } from '../jsonAnswer.js';
+import type { AnswerBody } from '../jsonAnswer.js';
 import type { BodyReader } from '../jsonBody.js';
 import {
   type JsonSchema,
@@ -196,10 +196,8 @@ export class Call {
 
 /** A handler's answer. */
 export type Reply = {
-  /** Sent as it is. Not needed if the client holds what the tag stands for (`heldTag`). */
+  /** Sent as it is. Not needed if the client holds what the tag stands for (`isHeld`). */
   readonly body?: AnswerBody;
-  /** The compressed body; by default the body is compressed for each answer. */
-  readonly compressed?: { readonly [encoding in Encoding]: Uint8Array };
   readonly headers?: { readonly [name: string]: string } | undefined;
   /** Tag of the record or page. A read without one gets a tag of its bytes. */
   readonly tag?: string | undefined;

@@ -5,14 +5,14 @@
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { tagOf } from '../../commands/preconditions.js';
-import { continueTrace, inSpans, traceparentOf } from '../../ports/tracing.js';
+import type { Deadline } from '../../supervision/deadline.js';
 import { nextTurn } from '../../supervision/waiting.js';
 import { countWaiting, hasLargeBody, hasRoom, type WorkKind } from '../admission.js';
 import { authorize } from '../auth/principal.js';
 import type { Api } from '../deps.js';
-import { etag, heldTag } from '../entityTags.js';
-import { clientHasLeft, methodNotAllowed, tooManyRequests } from '../errors.js';
-import { compress, encodingFor, sendBody } from '../jsonAnswer.js';
+import { etag, isHeld } from '../entityTags.js';
+import { clientHasLeft, methodNotAllowed, tooManyRequests, tryLater } from '../errors.js';
+import { compress, isCompressedFor, sendBody } from '../jsonAnswer.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { growthCheck } from '../quotas.js';
 import { ANSWER_MS } from '../requestContext.js';
@@ -117,30 +117,38 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
   return async (req, res) => {
     const { context } = req;
     let leave = (): void => {};
+    let listing: Deadline | undefined;
     try {
       await authorize(api, req, res, operation);
       const query = parametersOf(req.originalUrl);
       checkQuery(query);
       checkHeaders(req);
       const work = workOf(req, query);
-      if (work !== undefined) leave = await api.work[work].enter(context.tenantName ?? '', context.deadline);
+      if (work === 'list') listing = context.deadline.part(api.config.REQUEST_TIMEOUT_MS / 2, listTookTooLong);
+      const time = listing ?? context.deadline;
+      if (work !== undefined) leave = await api.work[work].enter(context.tenantName ?? '', time);
       const call = new Call(api, req, res, query, await readBody?.(req, res));
       await checkGrowth?.(call);
       // Hundreds that arrive together would hold the event loop for a few milliseconds each.
       if (operation.allow !== 'anyone') await nextTurn();
-      const reply = await operation.handle(api, call, context.deadline);
+      const reply = await operation.handle(api, call, time);
       // A large write keeps its turn until reads show it, so that few are ever pending.
       const isShown = await shownByReads(api, req, reply);
       if (isAnswered(res)) return;
       if (!isShown) res.setHeader('Projection-Pending', 'true');
       await sendReply(api, req, res, { status, ...reply });
     } catch (error) {
-      if (!isAnswered(res)) throw error;
+      if (!isAnswered(res)) throw listing?.reason ?? error;
     } finally {
       leave();
+      listing?.end();
     }
   };
 }
+
+/** A list has half of a request's time, waits included: those of others, which wait for it, have the rest. */
+const listTookTooLong = () =>
+  tryLater('The list took too long.', 'Filter by values of three or more characters, or ask for less at once.');
 
 function bodyReader(api: Api, { optional, limit = 'settings', read }: BodyDescription): BodyReader {
   const reader = read ?? jsonBodyReader(Math.min(BODY_LIMITS[limit], api.config.BODY_LIMIT_BYTES));
@@ -155,22 +163,12 @@ async function shownByReads(api: Api, { context }: Request, reply: Reply): Promi
   const written = Math.max(reply.written ?? 0, context.deadline.written);
   if (written === 0 || context.tenantName === undefined) return true;
   const { tenantName } = context;
-  const { config, log, tracer, progress } = api;
-  const until = async (limitMs: number): Promise<boolean> => {
-    const span = continueTrace(tracer, traceparentOf(context.span), 'wait until visible', {});
-    const wait = async () => {
-      const isShown = await progress.waitFor(tenantName, written, limitMs);
-      span?.setAttribute('dynamic_assets.visible', isShown);
-      return isShown;
-    };
-    try {
-      return span === undefined ? await wait() : await inSpans([span], wait);
-    } catch (error) {
-      log.warn({ err: error, position: written }, 'written, but the rows do not answer whether they show it');
-      return false;
-    }
-  };
-  return context.deadline.within(until(config.WRITE_WAIT_MS)).catch(() => false);
+  const { config, log, progress } = api;
+  const shown = progress.waitFor(tenantName, written, config.WRITE_WAIT_MS).catch((error: unknown) => {
+    log.warn({ err: error, position: written }, 'written, but the rows do not answer whether they show it');
+    return false;
+  });
+  return context.deadline.within(shown).catch(() => false);
 }
 
 /** Whether the answer has begun, or was for a client that has left. */
@@ -199,22 +197,20 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   // Ranges are not supported: the whole is sent (RFC 9110 §14.2, §14.3).
   if (req.headers.range !== undefined) res.setHeader('Accept-Ranges', 'none');
   const tag = reply.tag ?? (status === 200 && body !== undefined ? tagOf(body) : undefined);
-  const held = tag === undefined ? undefined : heldTag(req, tag);
-  if (held !== undefined) return sendBody(res, 304, undefined, { ...headers, ETag: held });
+  if (tag !== undefined && isHeld(req, tag)) return sendBody(res, 304, undefined, { ...headers, ETag: etag(tag) });
   if (body === undefined) return sendBody(res, status, body, headers);
-  const isCompressed = headers?.['Content-Type'] === 'application/zip';
-  const encoding = isCompressed ? undefined : encodingFor(req, body);
-  const described = tag === undefined ? headers : { ...headers, ETag: etag(tag, encoding) };
+  const isCompressed = headers?.['Content-Type'] !== 'application/zip' && isCompressedFor(req, body);
+  const described = tag === undefined ? headers : { ...headers, ETag: etag(tag, isCompressed) };
   if (tenantName !== undefined && !hasRoom(api.answers, tenantName))
     throw tooManyRequests('Too many answers wait until the clients of this tenant receive them.', 1);
-  if (encoding === undefined) {
+  if (!isCompressed) {
     sendBody(res, status, body, described);
     return countInFlight(res.writableLength);
   }
   // Counted before compression, which may take a while.
   countInFlight(Buffer.byteLength(body));
-  const compressed = reply.compressed?.[encoding] ?? (await deadline.within(compress(body, encoding)));
-  if (!isAnswered(res)) sendBody(res, status, compressed, { ...described, 'Content-Encoding': encoding });
+  const compressed = await deadline.within(compress(body));
+  if (!isAnswered(res)) sendBody(res, status, compressed, { ...described, 'Content-Encoding': 'gzip' });
 }
 
 const allowOf = (methods: readonly Method[]): string =>

@@ -102,13 +102,10 @@ describe('compression', () => {
   const page = (encoding: string, query: Query = { perPage: '1000' }) =>
     acme().getList('dyn_item', query, { headers: { 'accept-encoding': encoding } });
 
-  it.each([
-    ['br', 'gzip, deflate, br'],
-    ['gzip', 'gzip'],
-  ])('a long answer is sent in %s where the client accepts %s', async (encoding, accepted) => {
+  it('a long answer is sent in gzip where the client accepts it', async () => {
     const plain = await acme().getList('dyn_item', { perPage: '1000' });
-    const packed = await page(accepted);
-    expect(packed.headers).toMatchObject({ 'content-encoding': encoding, vary: 'Accept-Encoding' });
+    const packed = await page('br, gzip');
+    expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' });
     expect(Number(packed.headers['content-length'])).toBeLessThan(Buffer.byteLength(plain.text) / 4);
     expect(packed.text).toBe(plain.text);
     expect(plain.headers).toMatchObject({ vary: 'Accept-Encoding' });
