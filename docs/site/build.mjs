@@ -5,7 +5,7 @@
  * @throws Error where a link leads to nothing, or a page is in no group of the navigation
  */
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FIRST, pageOf } from './layout.mjs';
