@@ -7,11 +7,11 @@ const acme = () => run.tenant('acme');
 /** A proxy on this machine adds it: the caller is elsewhere. */
 const ELSEWHERE = { 'x-forwarded-for': '192.0.2.1' };
 
-const OWN = ['dyn_secret_project', 'secret_field', 'Secret label'];
+const OWN = ['dyn_secret_project', 'secret_field'];
 
 beforeAll(async () => {
   const fields = [{ name: 'external_id', type: 'String', required: true }];
-  await acme().platformData('POST', '/asset-types', { name: 'dyn_secret_project', label: 'Secret label', fields });
+  await acme().platformData('POST', '/asset-types', { name: 'dyn_secret_project', label: fields });
   await acme().platformData('POST', '/asset-types/dyn_item/fields', { name: 'secret_field', type: 'String' });
 });
 
