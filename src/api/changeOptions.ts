@@ -16,13 +16,6 @@ export function isDryRun(query: URLSearchParams): boolean {
   return value === 'true';
 }
 
-/** The Idempotency-Key of a change. @throws HttpError 400 if it is a dry run */
-export function keyOfChange(req: Request, dryRun: boolean): string | undefined {
-  const key = idempotencyKeyOf(req);
-  if (key !== undefined && dryRun) throw badRequest('A dry run writes nothing: send it without Idempotency-Key.');
-  return key;
-}
-
 /** Visible ASCII characters. */
 const KEY = /^[!-~]+$/;
 

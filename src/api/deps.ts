@@ -67,8 +67,7 @@ export type ApiDeps = {
     /** Events of a stream as stored, with proofs that the checkpoint of this note covers them. */
     readonly prove: (stream: string, from: Revision, note: string | undefined) => Promise<ProvedEvents | undefined>;
   };
-  /** @param isNamed whether the report may name tenants */
-  readonly ready: (isNamed: boolean) => Promise<ReadinessReport>;
+  readonly ready: () => Promise<ReadinessReport>;
   /** What the operator's console shows of the whole installation. */
   readonly operator: OperatorParts;
   /** Why a URL cannot be a webhook's target, worded to follow "The url field"; undefined if it can. */

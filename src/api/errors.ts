@@ -88,13 +88,6 @@ const answer = (status: number, message: string, error: string, headers?: Answer
 
 const answerOf = ({ status, message, reason, headers }: HttpError): Answer => answer(status, message, reason, headers);
 
-const invalid = (message: string, errors: ValidationError['errors']): Answer => ({
-  status: 422,
-  body: { message, errors },
-});
-
-const TOOK_TOO_LONG = 'The request took too long.';
-
 /** Adds to a 503 whether the write may have happened, which the client must know before it retries. */
 function withOutcome(given: Answer, { method, headers, context }: Request): Answer {
   const { status, body } = given;
@@ -120,7 +113,7 @@ const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD
 /** The answer to an expected error; undefined for all others. */
 export function answerTo(error: unknown): Answer | undefined {
   if (error instanceof HttpError) return answerOf(error);
-  if (error instanceof ValidationError) return invalid(error.message, error.errors);
+  if (error instanceof ValidationError) return { status: 422, body: { message: error.message, errors: error.errors } };
   if (error instanceof NotFoundError) return answer(404, 'Not found.', error.message);
   if (error instanceof ConflictError) return answer(409, 'Conflict.', error.message);
   if (error instanceof PreconditionFailedError) {
@@ -131,10 +124,10 @@ export function answerTo(error: unknown): Answer | undefined {
   if (error instanceof AppendTooLargeError) return answer(413, 'The change is too large.', error.message);
   if (error instanceof AnswerTooLargeError || error instanceof OrderDocumentTooLargeError)
     return answer(413, 'The answer would be too large.', error.message);
-  if (error instanceof DeadlineError) return answerOf(tryLater(TOOK_TOO_LONG, error.message));
+  if (error instanceof DeadlineError) return answerOf(tryLater('The request took too long.', error.message));
   if (error instanceof TooManyWaitingError) return answerOf(tooManyRequests(error.message, 1));
-  if (error instanceof TryAgainError) return answerOf(unavailable(error.message));
-  if (error instanceof RowsUnavailableError) return answerOf(unavailable(error.message));
+  if (error instanceof TryAgainError || error instanceof RowsUnavailableError)
+    return answerOf(unavailable(error.message));
   if (error instanceof EventStoreUnavailableError) return answerOf(unavailable('The event log cannot be reached.'));
   return requestError(error);
 }

@@ -1,7 +1,4 @@
-/**
- * Liveness, readiness and metrics for operators. They need no tenant. Names of tenants and webhooks are shown only with
- * METRICS_TOKEN, or to programs on this machine.
- */
+/** Liveness, readiness and metrics for operators. They need no tenant. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import type { Request } from 'express';
@@ -34,13 +31,11 @@ export const health: Resource = {
     'GET /health/ready': {
       id: 'getReadiness',
       summary: 'Readiness for requests',
-      description:
-        'Callers who may see /metrics get the names of tenants that are parked or behind, at most ten of each; others get their number.',
       allow: 'anyone',
       answer: json.answer('They can.', json.ref('Readiness')),
       answers: { 503: json.answer('Not ready; the checks give the reason.', json.ref('Readiness')) },
-      async handle({ config, ready }, { req }) {
-        const report = await ready(mayKnowTenants(config, req));
+      async handle({ ready }) {
+        const report = await ready();
         const headers = { 'Cache-Control': 'no-store' };
         return { status: report.ready ? 200 : 503, headers, body: JSON.stringify(report) };
       },
@@ -60,24 +55,18 @@ export const health: Resource = {
   },
 };
 
-type MetricsAccess = Pick<Config, 'METRICS_TOKEN' | 'BASE_HOST'>;
-
-function mayKnowTenants(config: MetricsAccess, req: Request): boolean {
+/** Names of tenants and webhooks are shown only with METRICS_TOKEN, or to programs on this machine. @throws HttpError 401, 403 */
+function requireMetricsAccess(config: Config, req: Request): void {
   const { METRICS_TOKEN } = config;
-  if (METRICS_TOKEN === undefined) return isLocalProgram(req, config);
-  const given = bearerToken(req.headers.authorization);
-  return given !== undefined && isSame(given, METRICS_TOKEN);
-}
-
-/** @throws HttpError 401, 403 */
-function requireMetricsAccess(config: MetricsAccess, req: Request): void {
-  if (mayKnowTenants(config, req)) return;
-  if (config.METRICS_TOKEN === undefined) {
+  if (METRICS_TOKEN === undefined) {
+    if (isLocalProgram(req, config)) return;
     throw forbidden(
       'Figures are shown to programs of this machine only, at http://localhost or 127.0.0.1. From elsewhere, or by another name: set METRICS_TOKEN, and send it as a bearer token.',
     );
   }
-  throw unauthenticated('Send METRICS_TOKEN: Authorization: Bearer <token>.', 'Bearer realm="metrics"');
+  const given = bearerToken(req.headers.authorization);
+  if (given === undefined || !isSame(given, METRICS_TOKEN))
+    throw unauthenticated('Send METRICS_TOKEN: Authorization: Bearer <token>.', 'Bearer realm="metrics"');
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

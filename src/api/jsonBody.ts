@@ -1,9 +1,15 @@
-/** Reads JSON request bodies, bounded in size and depth, after authentication. */
+/**
+ * Reads JSON request bodies (RFC 8259), bounded in size and depth, after authentication, and without loss: a number that a double
+ * would round is refused.
+ */
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'content-type';
 import express, { type Request, type Response } from 'express';
+import { ValidationError } from '../commands/context.js';
+import { DECIMAL_TEXT, isHeldByDouble } from '../domain/assetTypes/fieldTypes.js';
+import { MAX_DIGITS, MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../domain/limits.js';
+import { shownName } from '../domain/shownName.js';
 import { badRequest, HttpError, unsupportedMediaType } from './errors.js';
-import { parseJson } from './jsonText.js';
 
 /**
  * Resolves to the parsed body. Throws HttpError: 415 for another content type or charset, 413 for too many bytes or
@@ -55,12 +61,8 @@ const JSON_TYPE = 'application/json';
 /** Only the charset parameter matters; OData clients send others. @throws HttpError 415 */
 function requireJsonType(header: string | undefined): void {
   const { type, parameters } = parse(header ?? '');
-  if (type !== JSON_TYPE) {
+  if (type !== JSON_TYPE || !/^utf-?8$/i.test(parameters.charset ?? 'utf-8'))
     throw unsupportedMediaType('Send the body as Content-Type: application/json, in UTF-8.', { Accept: JSON_TYPE });
-  }
-  if (!/^utf-?8$/i.test(parameters.charset ?? 'utf-8')) {
-    throw unsupportedMediaType('Send the body in UTF-8, as Content-Type: application/json; charset=utf-8.');
-  }
 }
 
 /** Rewords errors of express' body parser. */
@@ -73,4 +75,73 @@ function toHttpError(error: unknown): unknown {
   if (error.type !== 'entity.too.large') return error;
   const limit = 'limit' in error ? ` of ${String(error.limit)} bytes` : '';
   return new HttpError(413, 'The body is too large.', `The body is over the limit${limit}.`);
+}
+
+/**
+ * @throws HttpError 400 for text that is not JSON, or too deep; 413 for too many values; ValidationError for a number with
+ * more digits than a double holds
+ */
+export function parseJson(text: string): unknown {
+  const { values, long } = lookThrough(text);
+  if (values > MAX_JSON_VALUES)
+    throw new HttpError(413, 'The body is too large.', `The body has more than ${MAX_JSON_VALUES} values.`);
+  const value = parsed(text);
+  if (long !== undefined)
+    throw new ValidationError({
+      body: [`The number ${shownName(long)} has more digits than can be kept; send it as text.`],
+    });
+  return value;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw badRequest('The body is not valid JSON.');
+  }
+}
+
+/** A double holds any number of this many digits exactly. */
+const LEAST_LONG = 15;
+
+/** @returns how many values the text has, and the first number that a double would round */
+function lookThrough(text: string) {
+  let [values, level] = [1, 0];
+  let long: string | undefined;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at];
+    if (char === '"') {
+      at = endOfString(text, at);
+    } else if (char === ',') {
+      values += 1;
+    } else if (char === '{' || char === '[') {
+      values += 1;
+      level += 1;
+      if (level > MAX_JSON_DEPTH) throw badRequest(`The body is nested deeper than ${MAX_JSON_DEPTH} levels.`);
+    } else if (char === '}' || char === ']') {
+      level -= 1;
+    } else if (isOfNumber(char)) {
+      const start = at;
+      while (isOfNumber(text[at + 1])) at += 1;
+      if (long === undefined && isRounded(text.slice(start, at + 1))) long = text.slice(start, at + 1);
+    }
+  }
+  return { values, long };
+}
+
+const isOfNumber = (char = ''): boolean => (char >= '0' && char <= '9') || (char !== '' && '.eE+-'.includes(char));
+
+/** The parser refuses what is not a number, such as the letter of `true`. */
+const isRounded = (number: string): boolean =>
+  (number.length > LEAST_LONG || /[eE]/.test(number)) &&
+  (number.length > MAX_DIGITS || (DECIMAL_TEXT.test(number) && !isHeldByDouble(number)));
+
+/** Index of the closing quote of the string that begins at `start`; the text's length if it is not closed. */
+function endOfString(text: string, start: number): number {
+  const quote = text.indexOf('"', start + 1);
+  if (quote < 0) return text.length;
+  if (text[quote - 1] !== '\\') return quote;
+  let end = start + 1;
+  while (end < text.length && text[end] !== '"') end += text[end] === '\\' ? 2 : 1;
+  return end;
 }

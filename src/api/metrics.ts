@@ -35,46 +35,26 @@ const MAX_SHOWN_TENANTS = 1_000;
 /** Not a possible tenant name: all tenants without series of their own. */
 const OTHERS = '_other';
 const CLASSES = ['2xx', '3xx', '4xx', '5xx'] as const;
-/** Whose sign-in or token request was refused, and why. */
-const REFUSALS = [
-  { kind: 'user', reason: 'wrong_credentials' },
-  { kind: 'user', reason: 'too_many_wrong' },
-  { kind: 'client', reason: 'wrong_credentials' },
-  { kind: 'client', reason: 'too_many_wrong' },
-] as const;
-
 export class TenantMetrics {
   readonly #names: TenantNames;
   readonly #own = new Set<string>();
   readonly #requests: Counter<'tenant' | 'status'>;
-  readonly #refused: Counter<'tenant' | 'kind' | 'reason'>;
 
   constructor(registry: Registry, names: TenantNames) {
     this.#names = names;
-    const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
-      new Counter<Label>({
-        registers: [registry],
-        name,
-        help: `${help} As this process has seen it; tenants without series of their own are ${OTHERS}.`,
-        labelNames,
-        // All tenants are in each scrape, from 0 on: `increase` ignores the step from nothing to 1.
-        collect: () => void this.shown(),
-      });
-    this.#requests = counter('tenant_requests_total', 'Requests by the class of their status.', ['tenant', 'status']);
-    this.#refused = counter('sign_ins_refused_total', 'Sign-ins and token requests that were refused.', [
-      'tenant',
-      'kind',
-      'reason',
-    ]);
+    this.#requests = new Counter({
+      registers: [registry],
+      name: 'tenant_requests_total',
+      help: `Requests by the class of their status. As this process has seen it; tenants without series of their own are ${OTHERS}.`,
+      labelNames: ['tenant', 'status'],
+      // All tenants are in each scrape, from 0 on: `increase` ignores the step from nothing to 1.
+      collect: () => void this.shown(),
+    });
   }
 
   answered(tenant: string, status: number): void {
     const at = Math.min(Math.max(Math.floor(status / 100) - 2, 0), CLASSES.length - 1);
     this.#requests.inc({ tenant: this.#seriesOf(tenant), status: CLASSES[at] ?? '5xx' });
-  }
-
-  refused(tenant: string, kind: 'user' | 'client', reason: (typeof REFUSALS)[number]['reason']): void {
-    this.#refused.inc({ tenant: this.#seriesOf(tenant), kind, reason });
   }
 
   /** Tenants with series of their own. */
@@ -90,13 +70,11 @@ export class TenantMetrics {
     if (this.#own.size >= MAX_SHOWN_TENANTS) return OTHERS;
     this.#own.add(tenant);
     for (const status of CLASSES) this.#requests.inc({ tenant, status }, 0);
-    for (const refusal of REFUSALS) this.#refused.inc({ tenant, ...refusal }, 0);
     return tenant;
   }
 
   #forget(tenant: string): void {
     this.#own.delete(tenant);
     for (const status of CLASSES) this.#requests.remove({ tenant, status });
-    for (const refusal of REFUSALS) this.#refused.remove({ tenant, ...refusal });
   }
 }

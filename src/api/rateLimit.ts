@@ -94,12 +94,11 @@ const AN_HOUR_S = 3_600;
  * @throws HttpError 429; errors of `find`, which count as no guess
  */
 export async function withinGuesses<Owner>(
-  { buckets, opened, metrics }: Pick<Api, 'buckets' | 'opened' | 'metrics'>,
+  { buckets, opened }: Pick<Api, 'buckets' | 'opened'>,
   { kind, tenant, account, network }: Guess,
   refusal: string,
   find: () => Promise<Owner | undefined>,
 ): Promise<Owner | undefined> {
-  const actor = kind === 'password' ? 'user' : 'client';
   const pair = guessKey(kind, tenant, account, network);
   const limits: [key: string, guesses: number][] = [
     [pair, kind === 'password' ? GUESSES_OF_PASSWORD : GUESSES_OF_SECRET],
@@ -114,16 +113,12 @@ export async function withinGuesses<Owner>(
   try {
     for (const [key, burst] of limits) {
       const { isTaken, secondsToNext } = buckets.take(key, { burst, perSecond: burst / AN_HOUR_S });
-      if (!isTaken) {
-        metrics.tenants.refused(tenant, actor, 'too_many_wrong');
-        throw tooManyRequests(refusal, secondsToNext);
-      }
+      if (!isTaken) throw tooManyRequests(refusal, secondsToNext);
       taken.push(key);
     }
     const owner = await find();
     isWrong = owner === undefined;
-    if (isWrong) metrics.tenants.refused(tenant, actor, 'wrong_credentials');
-    else {
+    if (!isWrong) {
       opened.set(pair, true);
       buckets.fill(pair);
     }

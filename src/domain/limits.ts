@@ -81,7 +81,6 @@ export const COSTLY_READS_OF_TENANT = 2;
 export const LARGE_WRITE_BYTES = 16_384;
 export const LARGE_WRITES_AT_ONCE = 12;
 export const LARGE_WRITES_OF_TENANT = 4;
-export const MAX_PASSWORD_HASHES_WAITING = 128;
 export const MAX_PASSWORD_HASHES_WAITING_OF_TENANT = 32;
 /** Of one kind: lists, costly reads, large writes. */
 export const MAX_WAITING_OF_TENANT = 100;

@@ -17,27 +17,15 @@ export const parkedSentence = ({ tenant, since, eventType, position, eventId }: 
 /** The command that continues. */
 export const afterFix = (tenant: string): string => `After a fix: dynamic-assets projections retry --tenant ${tenant}`;
 
-/** Most tenants named. */
-const MAX_NAMED = 10;
-
 /** A sentence; undefined if no tenant is parked. */
-export function parkedText(parked: readonly ParkedTenant[], isNamed: boolean): string | undefined {
-  if (parked.length === 0) return undefined;
-  const names = parked.map(({ tenant, position }) => `${tenant} (at position ${position})`);
-  return `${count(parked.length)} parked${isNamed ? namesText(names) : ''}. "dynamic-assets projections list" says why.`;
-}
+export const parkedText = ({ length }: readonly ParkedTenant[]): string | undefined =>
+  length === 0 ? undefined : `${count(length)} parked. "dynamic-assets projections list" says why.`;
 
 /** A sentence; undefined if no tenant is behind. */
-export function behindText(behind: readonly TenantBehind[], isNamed: boolean): string | undefined {
+export function behindText(behind: readonly TenantBehind[]): string | undefined {
   if (behind.length === 0) return undefined;
   const seconds = Math.max(...behind.map((each) => each.seconds));
-  const names = isNamed ? namesText(behind.map(({ tenant }) => tenant)) : '';
-  return `${count(behind.length)} behind what was written, by up to ${seconds} seconds${names}.`;
+  return `${count(behind.length)} behind what was written, by up to ${seconds} seconds.`;
 }
 
 const count = (tenants: number): string => (tenants === 1 ? '1 tenant is' : `${tenants} tenants are`);
-
-function namesText(names: readonly string[]): string {
-  const more = names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : '';
-  return `: ${names.slice(0, MAX_NAMED).join(', ')}${more}`;
-}

@@ -25,19 +25,15 @@ type ReadinessParts = {
 };
 
 /** Concurrent callers share one answer, because anybody may ask at any rate. */
-export function readiness(parts: ReadinessParts): ApiDeps['ready'] {
-  const named = singleFlight(() => report(parts, true));
-  const unnamed = singleFlight(() => report(parts, false));
-  return (isNamed) => (isNamed ? named() : unnamed());
-}
+export const readiness = (parts: ReadinessParts): ApiDeps['ready'] => singleFlight(() => report(parts));
 
-async function report(parts: ReadinessParts, isNamed: boolean): Promise<ReadinessReport> {
+async function report(parts: ReadinessParts): Promise<ReadinessReport> {
   const { engines, watch, parked, behind, rowsFailure } = parts;
   const projections = async (): Promise<string> => {
     const failure = rowsFailure();
     if (failure !== undefined) throw failure;
     const trouble = await watch?.trouble();
-    const sentences = [trouble, parkedText(parked(), isNamed), behindText(behind(), isNamed)];
+    const sentences = [trouble, parkedText(parked()), behindText(behind())];
     const text = sentences.filter((each) => each !== undefined).join(' ');
     // While some tenants are parked or behind, the service stays ready for the others.
     if (trouble !== undefined) throw new Error(text);

@@ -8,8 +8,6 @@ type FairQueueLimits = {
   readonly ofGroup?: number;
   /** Of `atOnce`, for groups that have none at work. Default: none. */
   readonly reserved?: number;
-  /** Waiting work, of all groups. Default: no limit. */
-  readonly waiting?: number;
   /** Waiting work, of one group. */
   readonly waitingOfGroup: number;
 };
@@ -27,7 +25,7 @@ export class FairQueue {
   #waitingCount = 0;
 
   constructor(limits: FairQueueLimits) {
-    this.#limits = { ofGroup: limits.atOnce, reserved: 0, waiting: Number.POSITIVE_INFINITY, ...limits };
+    this.#limits = { ofGroup: limits.atOnce, reserved: 0, ...limits };
   }
 
   /**
@@ -69,7 +67,7 @@ export class FairQueue {
   /** Resolves when this work may begin. */
   async #turn(group: string, cancellation: Cancellation | undefined): Promise<void> {
     const line = this.#waiting.get(group) ?? [];
-    if (this.#waitingCount >= this.#limits.waiting || line.length >= this.#limits.waitingOfGroup) {
+    if (line.length >= this.#limits.waitingOfGroup) {
       throw new TooManyWaitingError('Too many requests wait for the same already.');
     }
     this.#waiting.set(group, line);

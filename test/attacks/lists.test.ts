@@ -9,7 +9,7 @@ import { ASSETS } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
 import { scaled } from '../engines/timeScale.js';
 
-const TIME_LIMIT_MS = 2_500;
+const TIME_LIMIT_MS = 5_000;
 /** In which others are answered meanwhile. Generous, as the machine may be busy: without turns they wait for all attackers. */
 const MEANWHILE_MS = scaled(3 * TIME_LIMIT_MS);
 const run = useService({

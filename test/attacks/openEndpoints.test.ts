@@ -11,7 +11,7 @@ const OWN = ['dyn_secret_project', 'secret_field'];
 
 beforeAll(async () => {
   const fields = [{ name: 'external_id', type: 'String', required: true }];
-  await acme().platformData('POST', '/asset-types', { name: 'dyn_secret_project', label: fields });
+  await acme().platformData('POST', '/asset-types', { name: 'dyn_secret_project', label: 'Secret label', fields });
   await acme().platformData('POST', '/asset-types/dyn_item/fields', { name: 'secret_field', type: 'String' });
 });
 

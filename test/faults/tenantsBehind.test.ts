@@ -40,14 +40,12 @@ it('nobody is behind, nobody is named', async () => {
   expect(await listed()).toEqual([]);
 });
 
-it('/health/ready names them with METRICS_TOKEN only, and projections list names them as well', async () => {
+it('/health/ready counts them, and projections list names them', async () => {
   await projector.stop();
   for (const name of ['acme', 'other']) await api.tenant(name).create('dyn_stock_order', { notes: 'not shown' });
   while (!(await readiness()).includes(BEHIND)) await wait(100);
   expect(await readiness()).not.toMatch(/acme|other|quiet/);
-  expect(await readiness({ authorization: `Bearer ${METRICS_TOKEN}x` })).not.toMatch(/acme|other|quiet/);
-  const told = await readiness({ authorization: `Bearer ${METRICS_TOKEN}` });
-  expect(told).toMatch(/2 tenants are behind what was written, by up to \d+ seconds: acme, other\./);
+  expect(await readiness()).toMatch(/2 tenants are behind what was written, by up to \d+ seconds\./);
   expect(await listed()).toEqual(['acme', 'other']);
 });
 

@@ -86,7 +86,7 @@ export const synchronization: Resource = {
       async handle(api, call) {
         const { req, caller, assetType, query, body } = call;
         const dryRun = isDryRun(query);
-        const key = keyOfChange(req, dryRun);
+        const key = dryRun ? undefined : idempotencyKeyOf(req);
         const batch = await upsertBatch(api.commands, caller, assetType, body, { dryRun, key });
         const { created, updated, unchanged } = batch.counts;
         const items = created + updated + unchanged;
@@ -110,7 +110,7 @@ export const synchronization: Resource = {
       async handle(api, call) {
         const { req, caller, assetType, query, body } = call;
         const dryRun = isDryRun(query);
-        const key = keyOfChange(req, dryRun);
+        const key = dryRun ? undefined : idempotencyKeyOf(req);
         const { cleanUpGuard: guard } = tenantOf(api.commands, caller.tenant);
         const cleaned = await cleanUpTable(api.commands, caller, assetType, body, { dryRun, guard, key });
         const { deleted } = cleaned;

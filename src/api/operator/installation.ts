@@ -29,7 +29,7 @@ const checkView = json.view<CheckView>({
 async function overview(api: Api) {
   const { operator, directory, usage, disk } = api;
   const [readiness, machine, backlog] = await Promise.all([
-    api.ready(true),
+    api.ready(),
     operator.machine(),
     // An engine that is away is told as such.
     api.queries.deliveries.backlog().catch(() => undefined),

@@ -2,7 +2,7 @@
 import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { ApiClient } from '../../domain/identity/events.js';
-import { MAX_PASSWORD_HASHES_WAITING, MAX_PASSWORD_HASHES_WAITING_OF_TENANT } from '../../domain/limits.js';
+import { MAX_PASSWORD_HASHES_WAITING_OF_TENANT } from '../../domain/limits.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { FairQueue } from '../../supervision/fairQueue.js';
 
@@ -55,7 +55,6 @@ const SALT_BYTES = 16;
 /** A hash takes 0.3 s of CPU and 32 MB, so few run at the same time, and tenants take turns. */
 const hashing = new FairQueue({
   atOnce: PASSWORD_HASHES_AT_ONCE,
-  waiting: MAX_PASSWORD_HASHES_WAITING,
   waitingOfGroup: MAX_PASSWORD_HASHES_WAITING_OF_TENANT,
 });
 

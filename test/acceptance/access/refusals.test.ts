@@ -58,7 +58,7 @@ const webhookWith = (customData: string): RequestOptions =>
 const MARK = '\ufeff';
 
 const NOT_JSON = 'The body is not valid JSON.';
-const SEND_UTF8 = 'Send the body in UTF-8, as Content-Type: application/json; charset=utf-8.';
+const SEND_UTF8 = 'Send the body as Content-Type: application/json, in UTF-8.';
 const READ_CODINGS = { 'accept-encoding': 'gzip, deflate, br' };
 const TAKES_JSON = { accept: 'application/json' };
 

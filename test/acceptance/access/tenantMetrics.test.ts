@@ -1,5 +1,4 @@
 /** Figures of single tenants in /metrics (docs/operations.md). */
-import { askSession } from '../people.js';
 import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', cargo: 'dyn_transport_order' } });
@@ -29,18 +28,4 @@ it('each tenant has its requests from the first scrape on, and requests to no te
   expect(await names('_other')).toEqual([]);
   await run.service.send({ method: 'GET', path: '/nothing', headers: { host: 'nobody.localhost' } });
   expect(await names('nobody')).toEqual([]);
-});
-
-it('refused sign-ins and token requests are counted by tenant, kind and reason', async () => {
-  const refused = (kind: string, reason: string) =>
-    value(`sign_ins_refused_total{tenant="${acme().name}",kind="${kind}",reason="${reason}"}`);
-  expect(await refused('user', 'wrong_credentials')).toBe(0);
-  for (let n = 0; n < 2; n += 1) await askSession(acme(), 'nobody@example.com', `wrong ${n}`);
-  expect(await refused('user', 'wrong_credentials')).toBe(2);
-  const body = { grant_type: 'client_credentials', client_id: acme().client.client_id, client_secret: 'wrong' };
-  expect((await acme().send('POST', '/oauth/token', { token: null, body })).status).toBe(401);
-  expect(await refused('client', 'wrong_credentials')).toBe(1);
-  expect(
-    await value(`sign_ins_refused_total{tenant="${run.tenant('cargo').name}",kind="user",reason="wrong_credentials"}`),
-  ).toBe(0);
 });

@@ -10,8 +10,7 @@ describe('guesses', () => {
   let api: Parameters<typeof withinGuesses>[0];
   beforeEach(() => {
     now = 0;
-    const metrics = { tenants: { refused: () => undefined } };
-    api = { buckets: new TokenBuckets(() => now), opened: new LRUCache({ max: 1_000 }), metrics } as never;
+    api = { buckets: new TokenBuckets(() => now), opened: new LRUCache({ max: 1_000 }) };
   });
 
   /** Seconds that a try has to wait; 0 for one that was made. */

@@ -1,6 +1,6 @@
 /** Numbers and times as systems write them: in each form one value is one value, and none is rounded (spec §2.1). */
 import fc from 'fast-check';
-import { parseJson } from '#app/api/jsonText.js';
+import { parseJson } from '#app/api/jsonBody.js';
 import { ValidationError } from '#app/commands/context.js';
 import { type FieldType, fieldRules, Refusal } from '#app/domain/assetTypes/fieldTypes.js';
 import { random } from '../../property/runs.js';

@@ -10,8 +10,8 @@ describe('readiness', () => {
   let failure: Error | undefined;
   let behind: readonly TenantBehind[];
   let ask: ReturnType<typeof readiness>;
-  const projections = async () => (await ask(true)).checks.projections;
-  const ready = async () => (await ask(true)).ready;
+  const projections = async () => (await ask()).checks.projections;
+  const ready = async () => (await ask()).ready;
 
   beforeEach(() => {
     position = HEAD;
@@ -37,7 +37,7 @@ describe('readiness', () => {
   test('comes when all rows have caught up with the log, also those of tenants that are filled', async () => {
     position = 5;
     const detail = 'The rows have not caught up yet: they are at position 5 of 10.';
-    expect(await ask(true)).toEqual({ ready: false, checks: { projections: { ok: false, detail } } });
+    expect(await ask()).toEqual({ ready: false, checks: { projections: { ok: false, detail } } });
     position = HEAD;
     filling = new Set(['acme']);
     expect(await ready()).toBe(false);
@@ -55,13 +55,11 @@ describe('readiness', () => {
     expect(await projections()).toEqual({ ok: false, detail: 'The rows stand still at 5; the log is at 10.' });
   });
 
-  test('is given while tenants are behind, at most ten of whom are named, and all are counted', async () => {
+  test('is given while tenants are behind, who are counted', async () => {
     behind = Array.from({ length: 12 }, (_, n) => ({ tenant: `acme${n}`, seconds: 75 - n }));
-    const detail =
-      'by up to 75 seconds: acme0, acme1, acme2, acme3, acme4, acme5, acme6, acme7, acme8, acme9, and 2 more.';
-    expect(await ask(true)).toEqual({
+    expect(await ask()).toEqual({
       ready: true,
-      checks: { projections: { ok: true, detail: `12 tenants are behind what was written, ${detail}` } },
+      checks: { projections: { ok: true, detail: '12 tenants are behind what was written, by up to 75 seconds.' } },
     });
   });
 
