@@ -3,7 +3,7 @@ import { upsertBatch } from '../../commands/referenceTables/batches.js';
 import { cleanUpBody, cleanUpTable } from '../../commands/referenceTables/cleanUps.js';
 import { tenantOf } from '../../commands/tables.js';
 import { MAX_BATCH_ITEMS, MAX_ENTRIES } from '../../domain/limits.js';
-import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
+import { DRY_RUN, idempotencyKeyOf, isDryRun } from '../changeOptions.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { type Call, CREATES, dataReply, type Reply, type Resource } from '../routes/operation.js';

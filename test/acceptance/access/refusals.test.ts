@@ -55,6 +55,7 @@ const unhonoured = (name: string): string => `does not honour ${name.toLowerCase
 const numbers = (count: number): string => Array.from({ length: count }, (_, n) => n).join(',');
 const webhookWith = (customData: string): RequestOptions =>
   raw(`{"url":"https://127.0.0.1:9/","custom_data":${customData}}`);
+const TWICE = 'An object in the body has a name twice.';
 const MARK = '\ufeff';
 
 const NOT_JSON = 'The body is not valid JSON.';
@@ -107,6 +108,10 @@ const BODIES: readonly Row[] = [
   ['RFC 8259 §8.1', 'a mark twice', 400, 'POST', ITEMS, raw(`${MARK}${MARK}{}`), NOT_JSON],
   ['RFC 8259 §8.1', 'a mark alone', 400, 'POST', ITEMS, raw(MARK)],
   ['RFC 8259 §8.1', 'a mark within', 400, 'POST', ITEMS, raw(`{${MARK}}`), NOT_JSON],
+  ['RFC 8259 §4', 'a name twice', 400, 'PUT', ONE, raw('{"name":"a","name":"b"}'), TWICE],
+  ['RFC 8259 §4', 'one escaped', 400, 'POST', CLEAN_UP, raw('{"batch_id":"a","\\u0062atch_id":1}'), TWICE],
+  ['RFC 8259 §4', 'of an item', 400, 'POST', BATCH, raw('{"items":[{},{"a":1,"a":2}]}'), TWICE],
+  ['RFC 8259 §4', 'deep within', 400, 'POST', WEBHOOKS, webhookWith('{"a":{"b":1,"b":2}}'), TWICE],
   ['§8', '33 levels', 400, 'POST', BATCH, raw('['.repeat(33)), 'nested deeper than 32 levels'],
   ['§8', 'a number of 1,001 characters', 422, 'POST', ITEMS, raw('7'.repeat(1_001)), ['body']],
   ['§8', '210,001 values', 413, 'POST', BATCH, raw(`[${'0,'.repeat(210_000)}0]`), 'more than 210000 values'],

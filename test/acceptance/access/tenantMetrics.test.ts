@@ -11,7 +11,6 @@ async function scrape(): Promise<ReadonlyMap<string, number>> {
     [...text.matchAll(/^(\w+(?:\{.*\})?) (\S+)$/gm)].map(([, series = '', value]) => [series, Number(value)]),
   );
 }
-const value = async (series: string): Promise<number> => (await scrape()).get(series) ?? Number.NaN;
 const names = async (tenant: string) =>
   [...(await scrape()).keys()].filter((series) => series.includes(`tenant="${tenant}"`));
 
