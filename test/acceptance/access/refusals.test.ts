@@ -83,10 +83,9 @@ const PATHS: readonly Row[] = [
   `${PLATFORM}/unknown`,
   ORDER,
   `${PLATFORM}/orders/1`,
-  `${USERS}/0`,
-  `${USERS}/1.5`,
-  `${USERS}/99999999999999999999`,
-].map((path) => ['§7', 'a path of nothing', 404, 'GET', path]);
+]
+  .map((path): Row => ['§7', 'a path of nothing', 404, 'GET', path])
+  .concat(['0', '1.5', '9'.repeat(20)].map((id): Row => ['§7', 'a user who is none', 404, 'DELETE', `${USERS}/${id}`]));
 
 const TYPES: readonly Row[] = [
   ['§1', 'text', 415, 'POST', ITEMS, typed('text/plain'), TAKES_JSON],
