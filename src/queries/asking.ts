@@ -2,6 +2,7 @@
 
 import type { FieldCondition, PageQuery, RowReads, SpaceRef, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
+import { COMPARISONS } from './conditions.js';
 
 /** What is asked of rows. */
 export type Rows = Pick<RowReads, 'rows' | 'page' | 'versions'>;
@@ -30,9 +31,8 @@ export const ALL_ROWS: PageQuery = {
 export const NEWEST_FIRST = { sort: [{ field: 'n', direction: 'desc' }] } as const satisfies Partial<PageQuery>;
 
 type Value = string | number;
-const BOUNDS = ['gt', 'gte', 'lt', 'lte'] as const;
 /** The value of a field, several of which it has one, or bounds of it as rows are sorted by it. */
-type Wanted = Value | readonly Value[] | { readonly [is in (typeof BOUNDS)[number]]?: Value | undefined };
+type Wanted = Value | readonly Value[] | { readonly [is in (typeof COMPARISONS)[number]]?: Value | undefined };
 
 /** Conditions that all must hold; undefined ones are left out. */
 export const where = (wanted: { readonly [field: string]: Wanted | undefined }): readonly FieldCondition[] =>
@@ -40,7 +40,7 @@ export const where = (wanted: { readonly [field: string]: Wanted | undefined }):
     if (wants === undefined) return [];
     if (typeof wants !== 'object') return [{ kind: 'equals', field, anyOf: [wants] }];
     if ('length' in wants) return [{ kind: 'equals', field, anyOf: wants }];
-    return BOUNDS.flatMap((is) => {
+    return COMPARISONS.flatMap((is) => {
       const value = wants[is];
       return value === undefined ? [] : [{ kind: 'compares', field, is, value }];
     });
@@ -70,17 +70,6 @@ export function roomFor(entries: number, size: number): (size: number) => boolea
     used += next;
     return taken === 1 || (taken <= entries && used <= size);
   };
-}
-
-/** As many of the first as such a page takes. */
-export function fitting<Item>(
-  items: readonly Item[],
-  sizeOf: (item: Item) => number,
-  { entries = items.length, size }: { readonly entries?: number; readonly size: number },
-): readonly Item[] {
-  const fits = roomFor(entries, size);
-  const end = items.findIndex((item) => !fits(sizeOf(item)));
-  return end < 0 ? items : items.slice(0, end);
 }
 
 /** Fields that are JSON texts. */

@@ -1,11 +1,11 @@
 /** The delivery log: rows of a tenant's space, one for each delivery to a webhook, in the order in which they were requested. */
+import type { Tenant } from '../domain/identity/directory.js';
 import { DELIVERIES } from '../domain/spaces.js';
 import type { DeliveryEvent, DeliverySubject } from '../domain/webhook/events.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { PageQuery, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { ALL_ROWS, cancellable, NEWEST_FIRST, type Rows, told, where } from './asking.js';
-import type { Tenants } from './records.js';
 import { storedId } from './storedRecord.js';
 
 type DataOf<Type extends DeliveryEvent['type']> = Extract<DeliveryEvent, { readonly type: Type }>['data'];
@@ -69,14 +69,7 @@ export type DeliveryBacklog = {
   readonly oldestRequestedAt: string;
 };
 
-/** Recent success and failure of a webhook, as far as its delivery log goes back. */
-export type WebhookHealth = {
-  readonly lastSuccessAt: string | null;
-  /** Time of the first failed attempt since the last success; null if there is none. */
-  readonly failingSince: string | null;
-};
-
-/** Deliveries that are looked at for the health of a webhook: the oldest that are open, and those that failed first. */
+/** Deliveries that are looked at for that: the oldest that are open, and those that failed first. */
 const HEALTH_DELIVERIES = 100;
 
 type Told = Omit<DeliveryLogEntry, 'id' | 'requestedAt' | 'attempts'> & {
@@ -92,11 +85,9 @@ const byEnd = (direction: 'asc' | 'desc') => ['ended', 'n'].map((field) => ({ fi
 
 export class DeliveryQueries {
   readonly #rows: Rows;
-  readonly #tenants: Tenants;
 
-  constructor(rows: Rows, tenants: Tenants) {
+  constructor(rows: Rows) {
     this.#rows = rows;
-    this.#tenants = tenants;
   }
 
   /** One entry, or undefined. */
@@ -113,7 +104,8 @@ export class DeliveryQueries {
     return (await this.#page(tenant, { conditions, limit, ...sort }, cancellation)).rows.map(entryOf);
   }
 
-  async healthOf(tenant: string, webhookId: string): Promise<WebhookHealth> {
+  /** Time of the first failed attempt since the last success, as far as the log goes back; undefined if there is none. */
+  async failingSince(tenant: string, webhookId: string): Promise<string | undefined> {
     const entries = async (asked: Partial<PageQuery>, wanted: Parameters<typeof where>[0]) => {
       const conditions = where({ webhook_id: webhookId, ...wanted });
       return (await this.#page(tenant, { limit: HEALTH_DELIVERIES, ...asked, conditions })).rows.map(entryOf);
@@ -128,13 +120,13 @@ export class DeliveryQueries {
       .flatMap(({ attempts }) => attempts)
       .filter(({ reason, position = 0 }) => typeof reason === 'string' && position > success)
       .sort((a, b) => (a.position ?? 0) - (b.position ?? 0));
-    return { lastSuccessAt: last?.endedAt ?? null, failingSince: first?.endedAt ?? null };
+    return first?.endedAt;
   }
 
-  /** Open deliveries by webhook, of all tenants; webhooks without any are left out. */
-  async backlog(): Promise<readonly DeliveryBacklog[]> {
+  /** Open deliveries by webhook; webhooks without any are left out. */
+  async backlog(tenants: Iterable<Pick<Tenant, 'name' | 'webhooks'>>): Promise<readonly DeliveryBacklog[]> {
     const backlogs: DeliveryBacklog[] = [];
-    for (const { name: tenant, webhooks } of this.#tenants.tenants())
+    for (const { name: tenant, webhooks } of tenants)
       for (const webhookId of webhooks.keys()) {
         const conditions = where({ webhook_id: webhookId, state: 'open' });
         const { rows, total = 0 } = await this.#page(tenant, { conditions, limit: 1, withTotal: true });

@@ -8,7 +8,7 @@ export type Queries = ReturnType<typeof openQueries>;
 
 export const openQueries = (rows: RowReads, tenants: Tenants) => ({
   records: new RecordQueries(rows, tenants),
-  deliveries: new DeliveryQueries(rows, tenants),
+  deliveries: new DeliveryQueries(rows),
 });
 
 /** How long a read waits for the first rows of a tenant, in milliseconds. */

@@ -6,8 +6,8 @@ import { keepsPast } from '../domain/spaces.js';
 import type { Position } from '../ports/eventStore.js';
 import type { PageQuery, RowReads, RowsQuery, SpaceRef, SpaceState, Spaces, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { ALL_ROWS, cancellable, fitting } from './asking.js';
-import { conditionsOf, type Filter, type SortTerm, sortOf } from './conditions.js';
+import { ALL_ROWS, cancellable, roomFor } from './asking.js';
+import { conditionsOf, type Filter, sortOf } from './conditions.js';
 import {
   AnswerTooLargeError,
   type RecordJson,
@@ -20,7 +20,6 @@ import {
 /** The tenants as this process knows them: they say which fields a table has, and in which order. */
 export type Tenants = {
   tenant(name: string): Pick<Tenant, 'assetTypes'> | undefined;
-  tenants(): Iterable<{ readonly name: string; readonly webhooks: ReadonlyMap<string, unknown> }>;
 };
 
 /** Names one table of one tenant. No query can be built without a tenant. */
@@ -33,7 +32,7 @@ export type RecordQuery = {
    * Applied in order. Strings ignore case; null comes first ascending. Without terms, records come in the order of
    * creation (created_at). Ties are broken by id in the direction of the last term.
    */
-  readonly sort: readonly SortTerm[];
+  readonly sort: PageQuery['sort'];
   readonly offset: number;
   readonly limit: number;
 };
@@ -78,7 +77,7 @@ export class RecordQueries {
   async list(table: TableRef, query: RecordQuery, cancellation?: Cancellation): Promise<RecordPage> {
     const { offset, limit, sort, filters } = query;
     const assetType = this.#typeOf(table);
-    const conditions = conditionsOf(filters, assetType);
+    const conditions = conditionsOf(filters);
     const asked = { conditions, sort: sortOf(sort), offset, limit, withTotal: true, maxCharacters: MAX_PAGE_BYTES };
     const { rows, total = 0, state } = await this.#page(table, asked, cancellation);
     const texts = onePage(rows.map((row) => rowText(row, assetType)));
@@ -101,7 +100,7 @@ export class RecordQueries {
   async listBehind(table: TableRef, query: ListBehind, cancellation?: Cancellation): Promise<RecordsBehind> {
     const { limit, direction, behind, filters } = query;
     const assetType = this.#typeOf(table);
-    const conditions = conditionsOf(filters, assetType);
+    const conditions = conditionsOf(filters);
     // Enough that where it ends the page, it is longer than an answer may be: a row is far shorter.
     const maxCharacters = 2 * MAX_PAGE_BYTES;
     const asked = { conditions, sort: [{ field: 'n', direction }], limit: limit + 1, behind, maxCharacters };
@@ -161,7 +160,7 @@ export class RecordQueries {
     const assetType = this.#typeOf(table);
     if (field === 'id') return (await this.#found(table, { ids: values.flatMap((id) => storedId(id) ?? []) })).rows;
     if (field === assetType.uniqueField) return (await this.#found(table, { keys: values })).rows;
-    const conditions = conditionsOf([{ kind: 'equals', field, anyOf: values }], assetType);
+    const conditions = conditionsOf([{ kind: 'equals', field, anyOf: values }]);
     const page = await this.#page(table, { conditions, withTotal: true, maxCharacters: MAX_DECISION_BYTES });
     if (page.rows.length < (page.total ?? 0)) throw decisionTooLarge();
     return page.rows;
@@ -200,8 +199,11 @@ const tagOf = ({ changed, rows, revision, lastEventAt }: SpaceState): string | u
 const PAGE_TOO_LARGE = `A page has at most ${MAX_PAGE_BYTES} bytes. Ask for fewer entries with perPage, or for others with filters.`;
 
 /** As many of the first as fit on a page; between two of them is a comma. */
-const onePage = <Text extends RecordJson | null>(texts: readonly Text[]): readonly Text[] =>
-  fitting(texts, (text) => Buffer.byteLength(text ?? 'null') + 1, { size: MAX_PAGE_BYTES + 1 });
+function onePage<Text extends RecordJson | null>(texts: readonly Text[]): readonly Text[] {
+  const fits = roomFor(texts.length, MAX_PAGE_BYTES + 1);
+  const end = texts.findIndex((text) => !fits(Buffer.byteLength(text ?? 'null') + 1));
+  return end < 0 ? texts : texts.slice(0, end);
+}
 
 const decisionTooLarge = (): AnswerTooLargeError =>
   new AnswerTooLargeError(

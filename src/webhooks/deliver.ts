@@ -246,10 +246,10 @@ export async function disableIfLost(
   if (status === GONE) return disable('gone', 'The receiver answered 410 Gone.');
   // A delivery log that is behind may not show the last success yet.
   if (!(await commands.progress.waitFor(tenant, position, CATCH_UP_MS))) return;
-  const { failingSince } = await commands.queries.deliveries.healthOf(tenant, webhookId);
+  const failingSince = await commands.queries.deliveries.failingSince(tenant, webhookId);
   const latest = Date.parse(commands.now()) - DISABLE_AFTER_MS;
   // Changing or enabling a webhook gives it the full time again.
-  if (failingSince !== null && Date.parse(failingSince) <= latest && Date.parse(webhook.startedAt) <= latest)
+  if (failingSince !== undefined && Date.parse(failingSince) <= latest && Date.parse(webhook.startedAt) <= latest)
     await disable('failing', `No attempt has succeeded since ${failingSince}.`);
 }
 

@@ -71,7 +71,7 @@ export class DeliveryMetrics {
     gauge('webhook_disabled', '1 while it is disabled; the cause is admin, gone or failing.', disabled, ['cause']);
     // One query for both gauges, since they are collected at the same time. While the rows are away, which `engine_up`
     // reports, there are no figures rather than old ones.
-    const backlog = singleFlight(() => queries.deliveries.backlog().catch(() => []));
+    const backlog = singleFlight(() => queries.deliveries.backlog(directory.tenants()).catch(() => []));
     const waiting = (value: (waiting: DeliveryBacklog) => number) => async (): Promise<Values> =>
       (await backlog()).map((each) => [{ tenant: each.tenant, webhook: each.webhookId }, value(each)]);
     const open = waiting((each) => each.open);

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { ALWAYS_SORTABLE, type AssetField, type AssetType, isSortable } from '../../domain/assetTypes/assetType.js';
 import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import { MAX_SORT_TERMS, MAX_STRING_LENGTH } from '../../domain/limits.js';
-import type { FieldFilter, SortTerm } from '../../queries/conditions.js';
+import type { Sort } from '../../ports/rowStore.js';
+import type { FieldFilter } from '../../queries/conditions.js';
 import type { RecordQuery } from '../../queries/records.js';
 import { badRequest } from '../errors.js';
 import type { QueryParameter } from '../routes/operation.js';
@@ -163,11 +164,11 @@ export const period = {
   to: timeOf('T23:59:59.999999Z', 'At this time or before; a date is its end.'),
 };
 
-function parseSort(assetType: AssetType, text: string | null): readonly SortTerm[] {
+function parseSort(assetType: AssetType, text: string | null): readonly Sort[] {
   if (text === null) return [];
   const given = text.split(',');
   if (given.length > MAX_SORT_TERMS) throw badRequest(`sort has more than ${MAX_SORT_TERMS} fields.`);
-  const terms = new Map<string, SortTerm>();
+  const terms = new Map<string, Sort>();
   for (const term of given) {
     const descending = term.startsWith('-');
     const field = descending ? term.slice(1) : term;

@@ -100,7 +100,7 @@ export function pastTypeOf({ tenant }: Past, table: string): AssetType {
 
 /** The tenant's tables as they were. */
 export const recordsAt = ({ rows }: Api, { tenant, position }: Past): RecordQueries =>
-  new RecordQueries(rows, { tenant: () => tenant, tenants: () => [] }, position);
+  new RecordQueries(rows, { tenant: () => tenant }, position);
 
 /** Answers of a moment name its position, so that further requests can name it. */
 export const atPosition = (position: Position): NonNullable<Reply['headers']> => ({ 'At-Position': String(position) });

@@ -32,7 +32,7 @@ async function overview(api: Api) {
     api.ready(),
     operator.machine(),
     // An engine that is away is told as such.
-    api.queries.deliveries.backlog().catch(() => undefined),
+    api.queries.deliveries.backlog(directory.tenants()).catch(() => undefined),
   ]);
   const tenants = [...directory.tenants()];
   const isNearlyUsed = (tenant: (typeof tenants)[number]): boolean => {
