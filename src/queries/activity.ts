@@ -81,29 +81,29 @@ type ActivityQuery = {
   readonly isWanted?: (entry: ActivityEntry) => boolean;
 };
 
-export type ActivityPage = {
-  readonly entries: readonly ActivityEntry[];
-  /** The next page is what is before this one; undefined on the last. */
-  readonly next?: ActivityEntry | undefined;
-};
-
 const ENTRIES_AT_ONCE = 1_000;
 
 /**
  * A page of the activity, newest first. The events of an operation follow one another and are one entry. It looks at some
  * MAX_ACTIVITY_ROWS events, and so may have fewer entries than `limit` and still a next one.
+ * @returns `next`: the next page is what is before this entry; undefined on the last
  */
 export async function activityPage(
   rows: Rows,
   tenant: string,
   { conditions, before, limit, isWanted = () => true }: ActivityQuery,
-): Promise<ActivityPage> {
-  const start = before && (await numberAt(rows, tenant, before));
-  if (before !== undefined && start === undefined) return { entries: [] };
+): Promise<{ readonly entries: readonly ActivityEntry[]; readonly next?: ActivityEntry | undefined }> {
+  let behind: number | undefined;
+  if (before !== undefined) {
+    // Events of one append may share a position.
+    const there = where({ position: before.position, revision: { gte: before.revision } });
+    behind = (await entriesOf(rows, tenant, { conditions: there, limit: 1 }).next()).value?.n;
+    if (behind === undefined) return { entries: [] };
+  }
   const entries: ActivityEntry[] = [];
   let last: ActivityEntry | undefined;
   let events = 0;
-  const asked = { ...NEWEST_FIRST, conditions, behind: start, limit: Math.min(limit + 1, ENTRIES_AT_ONCE) };
+  const asked = { ...NEWEST_FIRST, conditions, behind, limit: Math.min(limit + 1, ENTRIES_AT_ONCE) };
   for await (const entry of entriesOf(rows, tenant, asked)) {
     events += 1;
     if (last !== undefined && isPartOf(entry, last)) {
@@ -115,14 +115,4 @@ export async function activityPage(
     last = entry;
   }
   return { entries: last !== undefined && isWanted(last) ? [...entries, last] : entries };
-}
-
-/** Events of one append may share a position. */
-async function numberAt(
-  rows: Rows,
-  tenant: string,
-  { position, revision }: Pick<ActivityEntry, 'position' | 'revision'>,
-): Promise<number | undefined> {
-  const conditions = where({ position, revision: { gte: revision } });
-  return (await entriesOf(rows, tenant, { conditions, limit: 1 }).next()).value?.n;
 }

@@ -26,8 +26,6 @@ export type DeliveryState = 'open' | 'succeeded' | 'failed';
 /** One delivery to one webhook, with all its attempts. What does not apply is unset. */
 export type DeliveryLogEntry = Pick<DeliverySubject, 'webhookId' | 'kind' | 'purpose' | 'table'> & {
   readonly id: string;
-  /** Revision of the last applied event of its stream. */
-  readonly revision: Revision;
   /** Position of `DeliveryRequested`: the order of the delivery log. */
   readonly position: Position;
   /** The `webhook-id` header of its calls. */
@@ -90,7 +88,6 @@ export class DeliveryQueries {
     this.#rows = rows;
   }
 
-  /** One entry, or undefined. */
   async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
     const ids = [storedId(id) ?? ''];
     return (await this.#rows.rows({ tenant, space: DELIVERIES.name }, { ids, keys: [] })).rows.map(entryOf)[0];

@@ -2,7 +2,6 @@
  * The past of a table, from its rows and the states that they had: what each event did to them, the history of one, the
  * changes since a cursor, and what differs between two moments. Positions of the log decide what came before what.
  */
-import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import { MAX_PAGE_BYTES, MAX_RECORDS } from '../domain/limits.js';
 import { differenceOf, type RecordDifference } from '../domain/referenceTable/differences.js';
 import type { Position } from '../ports/eventStore.js';
@@ -37,11 +36,8 @@ const startOf = ({ from, n }: StoredRow): Place => [from, n];
 /** A present state ends behind all positions. */
 const endOf = ({ to = Number.MAX_SAFE_INTEGER, n }: StoredVersion): Place => [to, n];
 
-const fieldsOf = (state: StoredRow): Fields => JSON.parse(state.data);
-
-/** Field by field. */
 export const changeOf = ({ id, before, after }: Transition): RecordDifference =>
-  differenceOf(id, before && fieldsOf(before), after && fieldsOf(after));
+  differenceOf(id, before && JSON.parse(before.data), after && JSON.parse(after.data));
 
 type AskedTransitions = {
   /** Above the first position, not above the second. */
@@ -75,8 +71,6 @@ export async function* transitionsIn(
 
 const compared = ([position, n]: Place, other: Place): number => position - other[0] || n - other[1];
 
-type AskedHistory = { readonly id: string; readonly until?: Position | undefined; readonly limit: number };
-
 /**
  * What happened to one row before `until`, the newest first; nothing if there never was such a row.
  * @param asked `limit`: states that are read at once
@@ -84,7 +78,7 @@ type AskedHistory = { readonly id: string; readonly until?: Position | undefined
 export async function* historyOf(
   rows: Rows,
   space: SpaceRef,
-  { id, until, limit }: AskedHistory,
+  { id, until, limit }: { readonly id: string; readonly until?: Position | undefined; readonly limit: number },
 ): AsyncGenerator<Transition> {
   let after: Transition['after'];
   let behind: Place | undefined;
@@ -125,18 +119,13 @@ export async function changesAfter(
   limit = MAX_RECORDS,
 ): Promise<ChangesPage> {
   const until = await changedAt(rows, space);
-  const from =
-    n === null
-      ? { range: [position, until] as const }
-      : { range: [position - 1, until] as const, behind: [position, n] as const };
+  const behind = n === null ? undefined : ([position, n] as const);
+  const range = [behind === undefined ? position : position - 1, until] as const;
   const found = new Map<string, StoredRow | undefined>();
   const fits = roomFor(limit, MAX_PAGE_BYTES);
   let [next, hasMore]: [ChangesPage['next'], boolean] = [[position, n], false];
-  for await (const { place, id, after } of transitionsIn(rows, space, {
-    ...from,
-    limit: STATES_AT_ONCE,
-    isLatest: true,
-  })) {
+  const asked = { range, behind, limit: STATES_AT_ONCE, isLatest: true };
+  for await (const { place, id, after } of transitionsIn(rows, space, asked)) {
     hasMore = !fits(after?.data.length ?? 0);
     if (hasMore) break;
     found.set(id, after);

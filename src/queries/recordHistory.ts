@@ -93,11 +93,8 @@ export async function doneBy(
     if (event.position === last) continue;
     last = event.position;
     const behind = start?.[0] === last ? start : undefined;
-    for await (const transition of transitionsIn(rows, space, {
-      range: [last - 1, last],
-      behind,
-      limit: MAX_RECORDS,
-    })) {
+    const asked = { range: [last - 1, last], behind, limit: MAX_RECORDS } as const;
+    for await (const transition of transitionsIn(rows, space, asked)) {
       const { before, after } = transition;
       if (!fits((before?.data.length ?? 0) + (after?.data.length ?? 0)))
         return { transitions, next: transitions.at(-1)?.place };

@@ -149,24 +149,15 @@ export class RecordQueries {
     return { revision, lastEventAt, count, inside: state.rows - count, records: this.#decided(table, rows) };
   }
 
-  /** Records with one of these exact values in the field. */
+  /** Records with one of these ids, or of these values of their unique field; in the order of ids. */
   async find(table: TableRef, field: string, values: readonly string[]): Promise<readonly StoredRecord[]> {
-    const rows = await this.#rowsWith(table, field, values);
+    const ids = values.flatMap((id) => storedId(id) ?? []);
+    const { rows } = await this.#found(table, field === 'id' ? { ids } : { keys: values });
     const byId = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     return this.#decided(table, byId);
   }
 
-  async #rowsWith(table: TableRef, field: string, values: readonly string[]): Promise<readonly StoredRow[]> {
-    const assetType = this.#typeOf(table);
-    if (field === 'id') return (await this.#found(table, { ids: values.flatMap((id) => storedId(id) ?? []) })).rows;
-    if (field === assetType.uniqueField) return (await this.#found(table, { keys: values })).rows;
-    const conditions = conditionsOf([{ kind: 'equals', field, anyOf: values }]);
-    const page = await this.#page(table, { conditions, withTotal: true, maxCharacters: MAX_DECISION_BYTES });
-    if (page.rows.length < (page.total ?? 0)) throw decisionTooLarge();
-    return page.rows;
-  }
-
-  #typeOf({ tenant, table }: TableRef): Pick<AssetType, 'fields' | 'uniqueField'> {
+  #typeOf({ tenant, table }: TableRef): Pick<AssetType, 'fields'> {
     return this.#tenants.tenant(tenant)?.assetTypes.get(table) ?? { fields: [] };
   }
 
@@ -180,7 +171,10 @@ export class RecordQueries {
 
   /** @throws AnswerTooLargeError */
   #decided(table: TableRef, rows: readonly StoredRow[]): readonly StoredRecord[] {
-    if (rows.reduce((sum, { data }) => sum + data.length, 0) > MAX_DECISION_BYTES) throw decisionTooLarge();
+    if (rows.reduce((sum, { data }) => sum + data.length, 0) > MAX_DECISION_BYTES)
+      throw new AnswerTooLargeError(
+        `The records that this is about have more than ${MAX_DECISION_BYTES} bytes together. Name fewer at once.`,
+      );
     const assetType = this.#typeOf(table);
     return rows.map((row) => recordOf(row, assetType));
   }
@@ -204,8 +198,3 @@ function onePage<Text extends RecordJson | null>(texts: readonly Text[]): readon
   const end = texts.findIndex((text) => !fits(Buffer.byteLength(text ?? 'null') + 1));
   return end < 0 ? texts : texts.slice(0, end);
 }
-
-const decisionTooLarge = (): AnswerTooLargeError =>
-  new AnswerTooLargeError(
-    `The records that this is about have more than ${MAX_DECISION_BYTES} bytes together. Name fewer at once.`,
-  );

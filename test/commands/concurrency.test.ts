@@ -47,8 +47,12 @@ it('changes of one order are all kept', async () => {
   await one.caughtUp();
   const order = await one.queries.records.get({ tenant: 'acme', table: 'dyn_stock_order' }, id);
   expect(JSON.parse(order ?? '')).toMatchObject({ notes: 'y', customer_reference: 'z' });
-  const lines = await one.queries.records.find({ tenant: 'acme', table: 'dyn_order_line' }, 'order_id', [id]);
-  expect(lines.map(({ fields }) => fields.quantity).sort()).toEqual([1, 2, 3, 4]);
+  const lines = await one.queries.records.list(
+    { tenant: 'acme', table: 'dyn_order_line' },
+    { filters: [{ kind: 'equals', field: 'order_id', anyOf: [id] }], sort: [], offset: 0, limit: 25 },
+  );
+  const quantities: number[] = JSON.parse(`[${lines.records}]`).map((line: { quantity: number }) => line.quantity);
+  expect(quantities.sort()).toEqual([1, 2, 3, 4]);
 });
 
 it('an e-mail address belongs to one user, and ids are counted up without gaps', async () => {
