@@ -23,7 +23,17 @@ module.exports = {
     layer('queries', ['domain', 'ports']),
     layer('audit', ['domain', 'ports']),
     layer('webhooks', ['commands', 'queries', 'projections/directory', 'domain', 'ports']),
-    layer('api', ['config', 'audit', 'webhooks', 'commands', 'queries', 'projections/directory', 'domain', 'ports']),
+    layer('api', [
+      'config',
+      'audit',
+      'webhooks',
+      'commands',
+      'queries',
+      'projections/directory',
+      'projections/rowJobs',
+      'domain',
+      'ports',
+    ]),
     layer('adapters', ['domain', 'ports']),
     {
       name: 'domain-does-no-io',

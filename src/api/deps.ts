@@ -1,5 +1,6 @@
 /** What the composition root gives the HTTP API, and the state that the API keeps while it runs. */
 
+import type { Tracer } from '@opentelemetry/api';
 import type { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { SignedCheckpoint } from '../audit/checkpoints.js';
@@ -10,9 +11,7 @@ import type { Config } from '../config.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { OrderModel } from '../domain/identity/events.js';
 import type { Revision } from '../ports/eventStore.js';
-import type { RowProgress } from '../ports/progress.js';
-import type { RowReads } from '../ports/rowStore.js';
-import type { Tracer } from '../ports/tracing.js';
+import type { RowProgress, RowReads } from '../ports/rowStore.js';
 import type { Queries } from '../queries/queries.js';
 import type { Tally } from '../supervision/fairQueue.js';
 import type { AllTurns, ListLimits, TokenBuckets } from './admission.js';

@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EventSlice, EventStore, Position } from '../ports/eventStore.js';
 import type { IndexedLeaf, LeafIndex, TreePlace } from '../ports/leafIndex.js';
-import { findLog } from '../ports/logAnchor.js';
+import { isSameLog } from '../ports/logAnchor.js';
 import { leafHashOf } from './leaf.js';
 import { HASH_BYTES, type ReadTile, TILE_WIDTH, Tree } from './merkle.js';
 import { TileFiles } from './tiles.js';
@@ -41,7 +41,7 @@ export class LogTree {
    */
   static async open(log: TreeLog, index: LeafIndex, directory: string): Promise<LogTree> {
     const place = index.place();
-    if (place !== undefined && (await findLog(log, place)) === 'same' && (await hasTiles(directory, place.size)))
+    if (place !== undefined && (await isSameLog(log, place)) && (await hasTiles(directory, place.size)))
       return new LogTree(directory, index, place, Tree.from(place.size, place.edge));
     await clearTree(index, directory);
     return new LogTree(directory, index, { log: await log.identity(), position: 0 }, new Tree());

@@ -9,7 +9,7 @@ import { opens, signingKeysNow } from '../commands/identity/signingKeys.js';
 import { type Config, readConfig } from '../config.js';
 import { signerOf } from '../domain/identity/signingKeys.js';
 import { WrongExpectedRevisionError } from '../ports/eventStore.js';
-import type { ParkedTenant } from '../ports/progress.js';
+import type { ParkedTenant } from '../ports/rowStore.js';
 import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
 import { type Checked, checked, type Finding, type Looked, machineChecks } from '../service/checks.js';
 import { openBroker } from '../service/engines.js';

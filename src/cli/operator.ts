@@ -9,7 +9,7 @@ import type { WebhookCommands } from '../commands/webhooks/secrets.js';
 import { type Config, readConfig } from '../config.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { ParkedTenant } from '../ports/progress.js';
+import type { ParkedTenant } from '../ports/rowStore.js';
 import { Directory } from '../projections/directory/directory.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { openStoredDirectory } from '../service/engines.js';

@@ -5,8 +5,7 @@ import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/fieldErro
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventKey } from '../domain/keyUse.js';
 import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
-import type { RowProgress } from '../ports/progress.js';
-import type { RowReads } from '../ports/rowStore.js';
+import type { RowProgress, RowReads } from '../ports/rowStore.js';
 import type { Queries } from '../queries/queries.js';
 import type { RequestDeadline } from './requestDeadline.js';
 

@@ -49,9 +49,6 @@ export type AppendResult = { readonly revision: Revision; readonly position: Pos
 
 export type RecordedEvent = EventToAppend & AppendResult & { readonly stream: string };
 
-/** No call to the log begins after this time (milliseconds since 1970), retries included. */
-export type AppendOptions = { readonly until?: number };
-
 /** A run of events in log order, and how far it goes, with those that a filter left out. Never ends inside an append. */
 export type EventSlice = EventPosition & {
   readonly events: readonly RecordedEvent[];
@@ -89,7 +86,8 @@ export const MAX_EVENT_BYTES = 1_000_000;
 /** What an engine does. Each method but `subscribe` and `close` rejects with EventStoreUnavailableError in seconds if it is away. */
 export interface EventLog {
   /**
-   * Appends all events or none, durably: when the promise resolves they survive a crash.
+   * Appends all events or none, durably: when the promise resolves they survive a crash. No call to the log begins after
+   * `until` (milliseconds since 1970), retries included.
    * @throws WrongExpectedRevisionError; AppendTooLargeError; EventStoreUnavailableError, which says whether the events may be
    *   stored all the same
    */
@@ -97,7 +95,7 @@ export interface EventLog {
     stream: string,
     events: readonly EventToAppend[],
     expectedRevision: ExpectedRevision,
-    options?: AppendOptions,
+    options?: { readonly until?: number },
   ): Promise<AppendResult>;
   /** The first of these events in order: at most `maxCount`, up to the one that reaches READ_SLICE_BYTES, or fewer. */
   readSlice(stream: string, range: SliceRange): Promise<ReadSlice>;
@@ -129,11 +127,7 @@ export type EventType = { readonly type: string; readonly schemaVersion: number 
 
 export class WrongExpectedRevisionError extends Error {
   override readonly name = 'WrongExpectedRevisionError';
-  constructor(
-    readonly stream: string,
-    readonly expected: ExpectedRevision,
-    readonly actual: Revision | 'no-stream',
-  ) {
+  constructor(stream: string, expected: ExpectedRevision, actual: Revision | 'no-stream') {
     super(`Stream ${stream} is at ${actual}, not at ${expected}.`);
   }
 }

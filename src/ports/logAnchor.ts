@@ -4,18 +4,15 @@ import { type EventPosition, type EventStore, EventStoreUnavailableError } from 
 /** A position as stored beside state that was made from the log, with the log's id, unless an earlier release stored it. */
 export type LogAnchor = EventPosition & { readonly log?: string | undefined };
 
-/** `put back`: the id is the same, but the anchored event is missing: the log was replaced by an older copy. */
-type FoundLog = 'same' | 'put back' | 'other';
-
 /** @throws OtherLogError, whose message begins with `whose` ("The rows"), unless another log is accepted */
-export async function findLog(
+export async function isSameLog(
   eventStore: Pick<EventStore, 'identity' | 'holds'>,
   kept: LogAnchor,
   { whose = '', acceptLog = true } = {},
-): Promise<FoundLog> {
+): Promise<boolean> {
   const isOther = kept.log !== undefined && kept.log !== (await eventStore.identity());
   if (isOther && !acceptLog) throw new OtherLogError(`${whose} were made of another event log than this one.`);
-  return isOther ? 'other' : (await eventStore.holds(kept)) ? 'same' : 'put back';
+  return !isOther && eventStore.holds(kept);
 }
 
 /** The log is not the one used before. The message says what to do. */

@@ -112,6 +112,25 @@ export type Parked = {
   readonly since: string;
 };
 
+export type ParkedTenant = Parked & { readonly tenant: string };
+
+/** How far the rows of tenants are, for those that read them (`projections/progress.ts`). */
+export interface RowProgress {
+  /** Whether this process follows the log for all tenants. If not, only a tenant's own events can be waited for. */
+  readonly isTold: boolean;
+  /** As far as the log was read for all tenants. */
+  readonly position: Position;
+  /** True as soon as the tenant's rows show the position; false after `timeoutMs`, and at once while it is parked. */
+  waitFor(tenant: string, position: Position, timeoutMs: number): Promise<boolean>;
+  /** Why the tenant's rows are not shown now, for callers: they are made again, parked, or too old. Undefined: they are shown. */
+  refusal(tenant: string): string | undefined;
+  /** Age of the tenant's oldest event that its rows are known to lack, in whole seconds; undefined: they lack none. */
+  staleness(tenant: string): number | undefined;
+  /** Tenants that lack an event of more than a second ago, the oldest first; a part of them, if there are many. */
+  behind(): readonly { readonly tenant: string; readonly seconds: number }[];
+  filling(): ReadonlySet<string>;
+}
+
 /**
  * Its rows, of all spaces, are made up to the position. `filling`: from the beginning, and they are not shown yet. `logBytes`:
  * characters of the tenant's events up to there.
@@ -164,21 +183,20 @@ export type Slice = {
 
 export type Checkpoint = EventPosition & { readonly log: string };
 
-/** Rows that are written. They are read whether or not the tenant is running. @throws RowsLostError from each method */
-export interface RowStore extends Omit<RowReads, 'close'> {
+/** Other rows of a tenant are written beside those that are shown as if they were a tenant of this name. */
+export const copyOf = (tenant: string): string => `${tenant}~copy`;
+
+/**
+ * What the follower writes. One process has it, or one of each share of tenants. Rows are read whether or not the tenant is
+ * running. @throws RowsLostError from each method
+ */
+export interface RowWriter extends RowReads {
   /**
    * Applies the slice and stores its position as the tenant's progress, in one commit; nothing where the progress covers it.
    * @returns false if it is not done: call again with the same slice @throws RowRefusedError; RowsLostError also where other
    *   rows, which are behind `after`, have taken the place of the tenant's
    */
   apply(tenant: string, slice: Slice): Promise<boolean>;
-}
-
-/** Other rows of a tenant are written beside those that are shown as if they were a tenant of this name. */
-export const copyOf = (tenant: string): string => `${tenant}~copy`;
-
-/** What the follower writes. One process has it, or one of each share of tenants. */
-export interface RowWriter extends RowStore {
   /** All tenants with rows, without copies. Those that run are no further than this position. */
   tenants(): Promise<ReadonlyMap<string, Omit<TenantProgress, 'rows'>>>;
   mark(tenant: string, state: 'filling' | Parked | undefined): Promise<void>;
@@ -187,7 +205,6 @@ export interface RowWriter extends RowStore {
   checkpoint(): Promise<Checkpoint | undefined>;
   /** @returns the tenants whose rows were found damaged since, by readers too. Empty ones are in their place. */
   keep(checkpoint: Checkpoint | undefined): Promise<readonly RowsLostError[]>;
-  close(): Promise<void>;
 }
 
 /** The engine works and cannot store a row, or the rows differ from the log: the same write fails again. */

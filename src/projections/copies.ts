@@ -1,5 +1,4 @@
 /** A copy of a tenant's rows, made from the log: it takes their place (rebuild), or they are compared with it (verify). */
-import type { RowDifference } from '../ports/rowJobs.js';
 import {
   copyOf,
   type Page,
@@ -13,6 +12,7 @@ import {
 import { nextTurn } from '../supervision/waiting.js';
 import type { CopyOptions } from './followedTenant.js';
 import type { Follower } from './follower.js';
+import type { RowDifference } from './rowJobs.js';
 
 const COMPARED_AT_ONCE = 500;
 const NEXT_ROWS = {

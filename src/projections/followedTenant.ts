@@ -9,7 +9,7 @@
  * Beside that, it has a mark that is stored with its rows: while it is `filling` its rows are not shown.
  */
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
-import { type Parked, RowRefusedError, type RowStore, type Slice } from '../ports/rowStore.js';
+import { type Parked, RowRefusedError, type RowWriter, type Slice } from '../ports/rowStore.js';
 import { WakeUp } from '../supervision/waiting.js';
 import { EventNotAppliedError } from './rows.js';
 
@@ -19,7 +19,7 @@ const TURN_MS = 50;
 export type SlicesOf = (
   tenant: string,
   events: readonly RecordedEvent[],
-  store: Pick<RowStore, 'rows' | 'spaces'>,
+  store: Pick<RowWriter, 'rows' | 'spaces'>,
 ) => AsyncIterable<Slice>;
 
 export type CopyOptions = {
@@ -109,7 +109,7 @@ export class FollowedTenant {
   }
 
   /** Applies what waits for about 50 ms, or one slice, to the store or a copy. @throws what an engine throws */
-  async turn(store: RowStore, slicesOf: SlicesOf, onApplied: (position: Position) => void): Promise<TurnEnd> {
+  async turn(store: RowWriter, slicesOf: SlicesOf, onApplied: (position: Position) => void): Promise<TurnEnd> {
     const until = performance.now() + TURN_MS;
     const { begun } = this;
     let after = 0;
@@ -149,7 +149,7 @@ export class FollowedTenant {
   }
 
   /** Rows may be made further than is known here: after a crash, or where a loss is told of that is over. */
-  async find(store: Pick<RowStore, 'progress'>): Promise<void> {
+  async find(store: Pick<RowWriter, 'progress'>): Promise<void> {
     if (this.#isFound) return;
     const { position = 0 } = (await store.progress(this.name)) ?? {};
     this.#moveTo(position);
@@ -220,7 +220,7 @@ export class FollowedTenant {
   }
 }
 
-async function isBehind(store: Pick<RowStore, 'progress'>, tenant: string, position: Position): Promise<boolean> {
+async function isBehind(store: Pick<RowWriter, 'progress'>, tenant: string, position: Position): Promise<boolean> {
   return ((await store.progress(tenant))?.position ?? 0) < position;
 }
 

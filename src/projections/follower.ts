@@ -8,7 +8,7 @@
 
 import { concerns, tenantOf } from '../domain/streams.js';
 import type { EventPosition, EventSlice, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import { findLog } from '../ports/logAnchor.js';
+import { isSameLog } from '../ports/logAnchor.js';
 import { copyOf, RowsLostError, type RowWriter } from '../ports/rowStore.js';
 import { sleep, WakeUp } from '../supervision/waiting.js';
 import { type CopyOptions, FollowedTenant, type SlicesOf } from './followedTenant.js';
@@ -177,8 +177,8 @@ export class Follower {
     const { eventStore, writer, acceptLog = false } = this.#deps;
     const kept = await writer.checkpoint();
     const isAhead = [...(await writer.tenants()).values()].some(({ position }) => position > this.#head);
-    const found = kept && (await findLog(eventStore, kept, { whose: 'The rows', acceptLog }));
-    return found === 'same' && !isAhead ? kept : undefined;
+    const isSame = kept && (await isSameLog(eventStore, kept, { whose: 'The rows', acceptLog }));
+    return isSame && !isAhead ? kept : undefined;
   }
 
   async #removeAll(log: string): Promise<void> {

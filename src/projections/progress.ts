@@ -4,8 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Position } from '../ports/eventStore.js';
-import type { ParkedTenant, RowProgress, TenantBehind } from '../ports/progress.js';
-import type { Parked, RowReads } from '../ports/rowStore.js';
+import type { Parked, ParkedTenant, RowProgress, RowReads } from '../ports/rowStore.js';
 import { notApplied } from './tenantTexts.js';
 
 /** What the follower tells. */
@@ -132,7 +131,7 @@ export class Progress implements RowProgress {
     return since === undefined ? undefined : Math.max(0, Math.floor((Date.now() - Date.parse(since)) / 1_000));
   }
 
-  behind(): readonly TenantBehind[] {
+  behind(): ReturnType<RowProgress['behind']> {
     return [...new Set([...this.#behind.keys(), ...this.#lacked.keys()])]
       .map((tenant) => ({ tenant, seconds: this.staleness(tenant) ?? 0 }))
       .sort((a, b) => b.seconds - a.seconds)

@@ -1,6 +1,5 @@
 /** What is said of tenants whose rows are not shown, or lack something. */
-import type { ParkedTenant, TenantBehind } from '../ports/progress.js';
-import type { Parked } from '../ports/rowStore.js';
+import type { Parked, ParkedTenant } from '../ports/rowStore.js';
 
 /** The end of a sentence, for callers. The error itself is for operators only. */
 export const notApplied = ({ eventType, position }: Pick<Parked, 'eventType' | 'position'>): string =>
@@ -22,7 +21,7 @@ export const parkedText = ({ length }: readonly ParkedTenant[]): string | undefi
   length === 0 ? undefined : `${count(length)} parked. "dynamic-assets projections list" says why.`;
 
 /** A sentence; undefined if no tenant is behind. */
-export function behindText(behind: readonly TenantBehind[]): string | undefined {
+export function behindText(behind: readonly { readonly seconds: number }[]): string | undefined {
   if (behind.length === 0) return undefined;
   const seconds = Math.max(...behind.map((each) => each.seconds));
   return `${count(behind.length)} behind what was written, by up to ${seconds} seconds.`;

@@ -1,6 +1,11 @@
 /** What is asked of rows by several parts, and rows that are shown only while they match the log. */
-import type { RowProgress } from '../ports/progress.js';
-import { type RowReads, RowsUnavailableError, type SpaceRef, type SpaceState } from '../ports/rowStore.js';
+import {
+  type RowProgress,
+  type RowReads,
+  RowsUnavailableError,
+  type SpaceRef,
+  type SpaceState,
+} from '../ports/rowStore.js';
 import { DeliveryQueries } from './deliveries.js';
 import { RecordQueries, type Tenants } from './records.js';
 

@@ -18,7 +18,6 @@ import {
 } from '../adapters/rows/sqlite/writer.js';
 import type { Config } from '../config.js';
 import { eventTypes } from '../domain/eventTypes.js';
-import type { DirectoryStore } from '../ports/directoryStore.js';
 import { EventLogDamagedError, type EventStore } from '../ports/eventStore.js';
 import { LogReplacedError } from '../ports/logAnchor.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
@@ -53,7 +52,7 @@ export async function openStoredLog({
 }
 
 /** The store of the directory between starts. */
-export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): DirectoryStore =>
+export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>) =>
   new SqliteDirectoryStore(join(DATA_DIR, 'directory.db'), String(TENANTS_VERSION));
 
 const LOG_REPLACED =

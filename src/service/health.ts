@@ -1,7 +1,7 @@
 /** The answer of /health/ready: whether each engine answers, and whether the rows follow the log. */
 import type { ApiDeps, ReadinessReport } from '../api/deps.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
-import type { ParkedTenant, RowProgress } from '../ports/progress.js';
+import type { ParkedTenant, RowProgress } from '../ports/rowStore.js';
 import { behindText, parkedText } from '../projections/tenantTexts.js';
 import { singleFlight, sleep, withTimeout } from '../supervision/waiting.js';
 

@@ -6,27 +6,22 @@ import { TryAgainError } from '../commands/context.js';
 import type { Config } from '../config.js';
 import { MAX_ENTRIES, MAX_SHORT_PAGE } from '../domain/limits.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { RowProgress } from '../ports/progress.js';
-import {
-  isGood,
-  type JobReport,
-  type JobRequest,
-  type RowJob,
-  type RowJobs,
-  type RunRowJob,
-} from '../ports/rowJobs.js';
 import type { Directory } from '../projections/directory/directory.js';
+import type { Progress } from '../projections/progress.js';
+import { isGood, type JobReport, type JobRequest, type RowJob, type RowJobs } from '../projections/rowJobs.js';
 import { singleFlight, TimeLimitError, withTimeout } from '../supervision/waiting.js';
 import { machineChecks } from './checks.js';
 import { diskOf, lastBackupAt, logFileBytes } from './dataDirectory.js';
+import type { RowsMessages, startRowsThread } from './rowsThread.js';
 import { heldWebhooks } from './webhooks.js';
 
 /** An engine that takes longer counts as away, in milliseconds. */
 const ANSWER_MS = 3_000;
+type RunRowJob = ReturnType<typeof startRowsThread>['run'];
 type ServiceParts = {
   readonly log: Logger;
   readonly eventStore: EventStore;
-  readonly progress: RowProgress;
+  readonly progress: Pick<Progress, 'parked'>;
   /** Undefined without the role projector. */
   readonly runJob: RunRowJob | undefined;
   readonly directory: Pick<Directory, 'parked'>;
@@ -92,9 +87,12 @@ function rowJobs(run: RunRowJob, log: Logger): RowJobs & { stop(): Promise<void>
   async function work(job: Job, request: JobRequest, signal: AbortSignal): Promise<void> {
     const { id, operator } = job;
     log.info({ job: id, operator, ...request }, 'an operator has begun work on rows');
-    const onProgress = (progress: Job['progress']): void => void Object.assign(job, { progress });
+    const onProgress = (told: RowsMessages['progress']): void => {
+      if ('report' in told) add(job, told.report);
+      else job.progress = told;
+    };
     try {
-      await run(request, { onProgress, onReport: (report) => add(job, report) }, signal);
+      await run(request, signal, onProgress);
       job.state = 'done';
     } catch (error) {
       job.state = signal.aborted ? 'cancelled' : 'failed';

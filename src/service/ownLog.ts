@@ -4,7 +4,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { storedIdentity } from '../adapters/eventstore/everyStore.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { findLog, type LogAnchor, OtherLogError } from '../ports/logAnchor.js';
+import { isSameLog, type LogAnchor, OtherLogError } from '../ports/logAnchor.js';
 import { LOG_ID_FILE } from './dataDirectory.js';
 import { type EngineConfig, openEventStore } from './engines.js';
 
@@ -66,5 +66,5 @@ export async function refuseOtherSource(
   { acceptLog, onAway }: LogOptions & { readonly onAway: (error: unknown) => void },
 ): Promise<void> {
   const kept = await place().catch(onAway);
-  if (kept !== undefined) await findLog(eventStore, kept, { whose, acceptLog });
+  if (kept !== undefined) await isSameLog(eventStore, kept, { whose, acceptLog });
 }

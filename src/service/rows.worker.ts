@@ -1,8 +1,8 @@
 /** The thread that follows the log and writes rows, and works on them for operators. */
 import { workerData } from 'node:worker_threads';
-import type { JobReport, JobRequest } from '../ports/rowJobs.js';
 import { rebuild, verify, type WorkOptions } from '../projections/copies.js';
 import { Follower } from '../projections/follower.js';
+import type { JobReport, JobRequest } from '../projections/rowJobs.js';
 import { slicesOf } from '../projections/rows.js';
 import { giveWay } from '../supervision/threads.js';
 import { openRowWriter } from './engines.js';
@@ -19,9 +19,9 @@ let follower: Follower | undefined;
 
 thread.serve(async (request, { signal, onProgress }) => {
   const all = request.tenant === undefined ? [...(await writer.tenants()).keys()].sort() : [request.tenant];
-  for (const [tenantsDone, tenant] of all.entries()) {
+  for (const tenant of all) {
     signal.throwIfAborted();
-    const told = (done: number, of: number): void => onProgress({ tenant, tenantsDone, tenants: all.length, done, of });
+    const told = (done: number, of: number): void => onProgress({ tenant, tenants: all.length, done, of });
     const report = await workOn(tenant, request, { signal, onProgress: told });
     if (report !== undefined) onProgress({ report });
   }

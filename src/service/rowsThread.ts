@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
-import type { JobProgress, JobReport, JobRequest, RunRowJob } from '../ports/rowJobs.js';
 import type { FollowerNews } from '../projections/progress.js';
+import type { JobProgress, JobReport, JobRequest } from '../projections/rowJobs.js';
 import { keepThread } from './thread.js';
 
 export type RowsMessages = {
@@ -31,9 +31,7 @@ export function startRowsThread(config: RowsConfig, log: Logger, onNews: (news: 
     },
     onFailure: (err) => log.error({ err }, 'the rows are not followed; they stand still until that goes on'),
   });
-  const run: RunRowJob = (request, { onProgress, onReport }, signal) =>
-    thread.ask(request, signal, (told) => ('report' in told ? onReport(told.report) : onProgress(told)));
-  return { run, failure: thread.failure, stop: thread.stop };
+  return { run: thread.ask, failure: thread.failure, stop: thread.stop };
 }
 
 function logNews(log: Logger, news: FollowerNews): void {

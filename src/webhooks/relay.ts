@@ -11,7 +11,7 @@ import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import { kindsOf } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject, WebhookEvent } from '../domain/webhook/events.js';
 import type { EventPosition, Position, RecordedEvent } from '../ports/eventStore.js';
-import { findLog, type LogAnchor } from '../ports/logAnchor.js';
+import { isSameLog, type LogAnchor } from '../ports/logAnchor.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
 import {
   appendRequests,
@@ -54,8 +54,8 @@ export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<vo
   const { commands, broker, acceptLog = false } = deps;
   const log = await commands.eventStore.identity();
   const kept = await relayedAnchor(broker);
-  const found = await findLog(commands.eventStore, kept, { whose: 'The webhook jobs', acceptLog });
-  let { position } = found === 'same' ? kept : { position: 0 };
+  const isSame = await isSameLog(commands.eventStore, kept, { whose: 'The webhook jobs', acceptLog });
+  let { position } = isSame ? kept : { position: 0 };
   let relayed: EventPosition | undefined;
   /** An outage of the broker is reported by its other users. */
   const store = async (): Promise<void> => {

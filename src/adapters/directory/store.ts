@@ -1,5 +1,5 @@
 /** The stored directory: a small SQLite file, shared by the processes of one data directory. */
-import type { DirectoryPlace, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
+import type { EventPosition } from '../../ports/eventStore.js';
 import { codeOf, type Database, isDamage, openDerived, removeDatabase } from '../openSqlite.js';
 
 /** How long opening waits for another process that opens or closes the file. */
@@ -28,10 +28,12 @@ const SCHEMA = `
   ) STRICT;
 `;
 
-type PlaceRow = { shape: string; logId: string; build: string; position: number; eventId: string | null };
+type Build = { readonly logId: string; readonly build: string };
+type PlaceRow = Build & { shape: string; position: number; eventId: string | null };
+type StoredTenant = { readonly name: string; readonly json: string };
 
 /** Opens the file at its first use; creates it if missing. Contents that were stored with another shape are ignored. */
-export class SqliteDirectoryStore implements DirectoryStore {
+export class SqliteDirectoryStore {
   readonly #file: string;
   readonly #shape: string;
   #opened: Statements | undefined;
@@ -42,7 +44,7 @@ export class SqliteDirectoryStore implements DirectoryStore {
     this.#shape = shape;
   }
 
-  load(): ReturnType<DirectoryStore['load']> {
+  load() {
     return this.#transaction('deferred', ({ place, tenants }) => {
       const row = place.get();
       if (row === undefined || row.shape !== this.#shape) return undefined;
@@ -51,7 +53,7 @@ export class SqliteDirectoryStore implements DirectoryStore {
     });
   }
 
-  save(at: DirectoryPlace, tenants: Iterable<StoredTenant>, isWhole: boolean): boolean {
+  save(at: EventPosition & Build, tenants: Iterable<StoredTenant>, isWhole: boolean): boolean {
     try {
       return this.#transaction('immediate', ({ place, put, putPlace, removeAll }) => {
         const stored = place.get();

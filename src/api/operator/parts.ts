@@ -1,7 +1,7 @@
 /** What the composition root gives the operator's operations, beside what all operations have. */
 import type { EventStore, Position } from '../../ports/eventStore.js';
-import type { ParkedTenant } from '../../ports/progress.js';
-import type { RowJobs } from '../../ports/rowJobs.js';
+import type { ParkedTenant } from '../../ports/rowStore.js';
+import type { RowJobs } from '../../projections/rowJobs.js';
 
 /** `directory`: nothing of the tenant is served. */
 export type ParkedView = ParkedTenant & { readonly what: 'rows' | 'directory' };

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { ConflictError, ValidationError } from '../../commands/context.js';
 import { MAX_ENTRIES, MAX_STRING_LENGTH } from '../../domain/limits.js';
-import { JOB_KINDS, JOB_OUTCOMES, JOB_STATES, type JobRequest, type RowJob } from '../../ports/rowJobs.js';
+import { JOB_KINDS, JOB_OUTCOMES, JOB_STATES, type JobRequest, type RowJob } from '../../projections/rowJobs.js';
 import type { Api } from '../deps.js';
 import { notFound, tooManyRequests } from '../errors.js';
 import * as json from '../openapi/schema.js';
@@ -37,13 +37,7 @@ const jobView = json.view<RowJob>({
   state: json.oneOf(JOB_STATES),
   started_at: json.timestamp,
   ended_at: { type: ['string', 'null'], format: 'date-time' },
-  progress: [
-    json.orNull(json.ref('JobProgress')),
-    ({ progress }) =>
-      progress === undefined
-        ? null
-        : { tenant: progress.tenant, tenants: progress.tenants, done: progress.done, of: progress.of },
-  ],
+  progress: json.orNull(json.ref('JobProgress')),
   tenants_done: json.count,
   reports: [json.listOf(json.ref('JobReport')), ({ reports }) => reports.map((each) => ({ error: null, ...each }))],
   error: json.nullableText,

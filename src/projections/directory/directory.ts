@@ -6,7 +6,6 @@
 import { copiedOnce, DIRECTORY_STREAM_PREFIXES, type Tenant } from '../../domain/identity/directory.js';
 import { evolveSigningKeys, type SigningKeyEvent, type StoredSigningKeys } from '../../domain/identity/signingKeys.js';
 import { parseStream, SIGNING_KEYS_STREAM } from '../../domain/streams.js';
-import type { DirectoryStore } from '../../ports/directoryStore.js';
 import {
   EventLogDamagedError,
   type EventPosition,
@@ -15,11 +14,11 @@ import {
   type Position,
   type RecordedEvent,
 } from '../../ports/eventStore.js';
-import type { ParkedTenant } from '../../ports/progress.js';
+import type { ParkedTenant } from '../../ports/rowStore.js';
 import { keepRunning } from '../../supervision/keepRunning.js';
 import { notApplied } from '../tenantTexts.js';
 import { evolveTenantIn } from './evolveTenant.js';
-import { type KnownTenants, StoredDirectory } from './storedDirectory.js';
+import { type DirectoryStore, type KnownTenants, StoredDirectory } from './storedDirectory.js';
 
 const BACKOFF = { firstMs: 500, longestMs: 5_000 };
 

@@ -7,7 +7,6 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Tenant, Webhook } from '../../domain/identity/directory.js';
 import type { ApiClient, User } from '../../domain/identity/events.js';
 import { onThisRelease, standardTables } from '../../domain/identity/tenantTables.js';
-import type { DirectoryPlace, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
 import type { EventPosition, EventStore } from '../../ports/eventStore.js';
 
 /**
@@ -20,6 +19,32 @@ export const TENANTS_VERSION = 7;
 const CHANGES_AFTER_MS = 1_000;
 /** How soon a position without changes is stored, or a failed attempt repeated, in milliseconds. */
 const PLACE_AFTER_MS = 10_000;
+
+/** The position that the stored directory has reached, in which log and in which build. */
+type DirectoryPlace = EventPosition & {
+  readonly logId: string;
+  /** Changes with each build from the start of the log: tells processes that share the store whose tenants it holds. */
+  readonly build: string;
+};
+
+/** A tenant as JSON text. */
+type StoredTenant = { readonly name: string; readonly json: string };
+
+/**
+ * Where it is stored. Holds nothing that the log does not: if it is missing or old, the start takes longer. Methods throw the
+ * engine's errors (full disk, damaged or locked file) and then change nothing.
+ */
+export interface DirectoryStore {
+  /** Undefined if nothing is stored. Tenants come in the order in which they were first stored. */
+  load(): { readonly place: DirectoryPlace; readonly tenants: readonly StoredTenant[] } | undefined;
+  /**
+   * Stores tenants and the new position, both or nothing.
+   * @param isWhole they take the place of all that is stored, which may be of another build
+   * @returns whether they were stored: not while another process stores, has stored a later position, or another build
+   */
+  save(place: DirectoryPlace, tenants: Iterable<StoredTenant>, isWhole: boolean): boolean;
+  close(): void;
+}
 
 /** Tenants as of a position in the log, by name. */
 export type KnownTenants = {

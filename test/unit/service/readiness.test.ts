@@ -1,5 +1,5 @@
 /** Whether the service says that it is ready, while engines and tenants come and go. */
-import type { TenantBehind } from '#app/ports/progress.js';
+import type { RowProgress } from '#app/ports/rowStore.js';
 import { RowWatch, readiness } from '#app/service/health.js';
 
 describe('readiness', () => {
@@ -8,7 +8,7 @@ describe('readiness', () => {
   let filling: ReadonlySet<string>;
   let time: number;
   let failure: Error | undefined;
-  let behind: readonly TenantBehind[];
+  let behind: ReturnType<RowProgress['behind']>;
   let ask: ReturnType<typeof readiness>;
   const projections = async () => (await ask()).checks.projections;
   const ready = async () => (await ask()).ready;

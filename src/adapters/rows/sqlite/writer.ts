@@ -8,7 +8,6 @@ import {
   copyOf,
   type Parked,
   RowRefusedError,
-  type RowStore,
   RowsLostError,
   type RowWriter,
   type Slice,
@@ -49,17 +48,6 @@ export function keptCheckpoint(directory: string): Checkpoint | undefined {
     db.close();
   }
 }
-
-type On = <Result>(tenant: string, work: (rows: TenantRows) => Result, isWrite?: boolean) => Result;
-
-const storeOver = (on: On): RowStore => ({
-  rows: async ({ tenant, space }, query) => on(tenant, (rows) => rows.rows(space, query)),
-  page: async ({ tenant, space }, query) => on(tenant, (rows) => rows.page(space, query)),
-  versions: async ({ tenant, space }, query) => on(tenant, (rows) => rows.versions(space, query)),
-  spaces: async (tenant) => on(tenant, (rows) => rows.spaces()),
-  progress: async (tenant) => on(tenant, (rows) => rows.progress()),
-  apply: async (tenant, slice) => on(tenant, (rows) => writing(rows, () => applyTo(rows, slice)), true),
-});
 
 /** @returns false while another connection writes, which makes an index: it is another tenant's turn */
 function writing({ db }: Connection, work: () => boolean): boolean {
@@ -111,7 +99,7 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
     files.show(tenant, file);
     return new RowsLostError(tenant, `The rows of ${tenant} are made again from the event log (${reason}).`);
   };
-  const on: On = (tenant, work, isWrite = false) => {
+  const on = <Result>(tenant: string, work: (rows: TenantRows) => Result, isWrite = false): Result => {
     if (isWrite) moved.add(tenant);
     try {
       return work(files.rowsOf(tenant, isWrite ? files.made(tenant) : files.current(tenant)));
@@ -120,12 +108,15 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
       throw loss === undefined ? error : lose(tenant, loss);
     }
   };
-  const store = storeOver(on);
   return {
-    ...store,
+    rows: async ({ tenant, space }, query) => on(tenant, (rows) => rows.rows(space, query)),
+    page: async ({ tenant, space }, query) => on(tenant, (rows) => rows.page(space, query)),
+    versions: async ({ tenant, space }, query) => on(tenant, (rows) => rows.versions(space, query)),
+    spaces: async (tenant) => on(tenant, (rows) => rows.spaces()),
+    progress: async (tenant) => on(tenant, (rows) => rows.progress()),
     async apply(tenant, slice) {
       reached = Math.max(reached, slice.position);
-      return store.apply(tenant, slice);
+      return on(tenant, (rows) => writing(rows, () => applyTo(rows, slice)), true);
     },
     async tenants() {
       const marked = follower.prepare<[], [string, string]>('SELECT name, text FROM kept').raw().all();
@@ -137,7 +128,7 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
       while (!on(tenant, (rows) => markIn(rows, state), true)) await delay(WAIT_FOR_INDEX_MS);
       // Without a mark, a start takes it that the rows are as far as the checkpoint.
       await files.flush(tenant);
-      keep(tenant, state && (await store.progress(tenant)));
+      keep(tenant, state && on(tenant, (rows) => rows.progress()));
     },
     async swap(tenant) {
       files.swap(tenant, copyOf(tenant));

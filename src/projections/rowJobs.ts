@@ -1,26 +1,21 @@
 /** Rebuilds, verifications and retries of tenants' rows as an operator asks for them and follows them (`service/operatorParts.ts`). */
-import type { Position } from './eventStore.js';
+import type { Position } from '../ports/eventStore.js';
 
 export const JOB_KINDS = ['rebuild', 'verify', 'retry'] as const;
 
 /** Of all tenants, one after the other, if none is named. */
 export type JobRequest = { readonly kind: (typeof JOB_KINDS)[number]; readonly tenant?: string | undefined };
 
-/** The tenant at work, how many are done, and how far it has come in the log. */
+/** The tenant at work, of how many, and how far it has come in the log. */
 export type JobProgress = {
   readonly tenant: string;
-  readonly tenantsDone: number;
   readonly tenants: number;
   readonly done: Position;
   readonly of: Position;
 };
 
 /** A space, a row or a state of a row where the rows and the log differ. Without values: they may be confidential. */
-export type RowDifference = {
-  readonly space: string;
-  readonly kind: 'space' | 'row' | 'version';
-  readonly id: string;
-};
+export type RowDifference = { readonly space: string; readonly kind: string; readonly id: string };
 
 export const JOB_OUTCOMES = ['rebuilt', 'equal', 'different', 'retried', 'failed'] as const;
 
@@ -59,10 +54,3 @@ export interface RowJobs {
   /** It ends soon, and has changed nothing that was not reported. @returns false if it is not at work */
   cancel(id: string): boolean;
 }
-
-/** Runs one. @throws the reason of the signal; what an engine throws */
-export type RunRowJob = (
-  request: JobRequest,
-  told: { readonly onProgress: (progress: JobProgress) => void; readonly onReport: (report: JobReport) => void },
-  signal: AbortSignal,
-) => Promise<void>;
