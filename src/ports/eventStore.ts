@@ -61,12 +61,10 @@ export type SubscribeOptions = {
   readonly after: Position;
   readonly streamPrefixes?: readonly string[];
   readonly accepts?: (stream: string) => boolean;
-  /** At most about this many events a slice. Default `DEFAULT_SLICE_COUNT`. */
+  /** At most about this many events a slice. */
   readonly maxCount?: number;
   readonly signal: AbortSignal;
 };
-
-export const DEFAULT_SLICE_COUNT = 500;
 
 export type SliceRange = {
   readonly from: Revision;

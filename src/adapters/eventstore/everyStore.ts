@@ -21,6 +21,8 @@ import { nextTurn } from '../../supervision/waiting.js';
 
 export const ERASURES_LOOKED_AT_EVERY_MS = 500;
 
+/** Events of a subscription's slice, unless it asks for others. */
+export const DEFAULT_SLICE_COUNT = 500;
 const READ_COUNT = 1_000;
 
 /** The data of each event as JSON text. @throws AppendTooLargeError if an event has over MAX_EVENT_BYTES of it */

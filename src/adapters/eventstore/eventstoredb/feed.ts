@@ -5,17 +5,16 @@
  */
 import { type AllStreamSubscription, START } from '@eventstore/db-client';
 import { charactersOf } from '../../../domain/jsonSize.js';
-import {
-  DEFAULT_SLICE_COUNT,
-  type EventPosition,
-  type EventSlice,
-  type Position,
-  type RecordedEvent,
-  type SubscribeOptions,
+import type {
+  EventPosition,
+  EventSlice,
+  Position,
+  RecordedEvent,
+  SubscribeOptions,
 } from '../../../ports/eventStore.js';
 import { Backoff } from '../../../supervision/keepRunning.js';
 import { singleFlight, sleep, WakeUp } from '../../../supervision/waiting.js';
-import { isWanted } from '../everyStore.js';
+import { DEFAULT_SLICE_COUNT, isWanted } from '../everyStore.js';
 import { type ClientEvent, decode, isInsideCall, toLogPosition } from './encoding.js';
 import { type Commit, commitOf, type KnownLog, type LogReader, PAGE_CHARACTERS } from './logReader.js';
 import { isPositionRefused, isTransient, OF_LEADER, type Server, toPortError } from './server.js';

@@ -11,12 +11,7 @@ import {
 } from '../../../ports/eventStore.js';
 import { isDamage } from '../../openSqlite.js';
 import { type EncodedEvent, encodeAppend } from './encoding.js';
-import type { Durability } from './logFile.js';
-
-export type AppenderSettings = {
-  readonly file: string;
-  readonly durability: Durability;
-};
+import type { LogFile } from './logFile.js';
 
 /** One call of `append`, as sent to the appender thread, which answers in the order of the requests. */
 export type AppendRequest = {
@@ -41,7 +36,7 @@ type Pending = {
 export const headsOf = (file: string): string => `event-log ${file}`;
 
 /** The caller's side of the appender thread, which the first append starts: a store that only reads has none. */
-export function openAppender(settings: AppenderSettings) {
+export function openAppender(settings: LogFile) {
   const pending: Pending[] = [];
   let worker: Worker | undefined;
   let [isClosed, isFailing] = [false, false];

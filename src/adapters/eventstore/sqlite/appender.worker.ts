@@ -6,20 +6,14 @@ import { BroadcastChannel, parentPort, receiveMessageOnPort, workerData } from '
 import { EventLogDamagedError, type Position } from '../../../ports/eventStore.js';
 import { codeOf, isDamage } from '../../openSqlite.js';
 import { isAt } from '../everyStore.js';
-import {
-  type AppendAnswer,
-  type AppenderMessage,
-  type AppenderSettings,
-  type AppendRequest,
-  headsOf,
-} from './appender.js';
+import { type AppendAnswer, type AppenderMessage, type AppendRequest, headsOf } from './appender.js';
 import { uuidBytes } from './encoding.js';
-import { openLog, writeVersion } from './logFile.js';
+import { type LogFile, openLog, writeVersion } from './logFile.js';
 
 if (parentPort === null) throw new Error('The appender runs as a worker thread only.');
 const port = parentPort;
-const settings: AppenderSettings = workerData;
-const db = openLog(settings.file, settings.durability);
+const settings: LogFile = workerData;
+const db = openLog(settings);
 const heads = new BroadcastChannel(headsOf(settings.file));
 heads.unref();
 

@@ -3,8 +3,12 @@ import { open, rename } from 'node:fs/promises';
 import { EventLogDamagedError } from '../../../ports/eventStore.js';
 import { type Database, damageOf, isDamage, openSqlite } from '../../openSqlite.js';
 
-/** `full`: an acknowledged append survives a power cut. `normal`: it survives only the end of the process. */
-export type Durability = 'full' | 'normal';
+export type LogFile = {
+  /** Its path; created if missing. Its directory must exist. */
+  readonly file: string;
+  /** `full`: an acknowledged append survives a power cut. `normal`: it survives only the end of the process. */
+  readonly durability: 'full' | 'normal';
+};
 
 /**
  * Migrations of the file, the oldest first. The file's `user_version` counts those applied.
@@ -58,7 +62,7 @@ const BUSY_TIMEOUT_MS = 5_000;
  * Opens a connection to the log's file. Creates the file if it is missing, and migrates it to the current version.
  * @throws UnknownFileVersionError if a newer release wrote the file
  */
-export function openLog(file: string, durability: Durability): Database {
+export function openLog({ file, durability }: LogFile): Database {
   const db = openSqlite(file, { timeout: BUSY_TIMEOUT_MS });
   try {
     db.pragma('journal_mode = WAL');

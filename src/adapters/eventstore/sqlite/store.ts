@@ -2,7 +2,6 @@ import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 import { READ_SLICE_BYTES } from '../../../domain/limits.js';
 import {
-  DEFAULT_SLICE_COUNT,
   EventLogDamagedError,
   type EventSlice,
   type EventStore,
@@ -15,10 +14,10 @@ import {
 } from '../../../ports/eventStore.js';
 import { nextTurn, WakeUp } from '../../../supervision/waiting.js';
 import { codeOf, type Database, isDamage } from '../../openSqlite.js';
-import { eventStoreOf, isWanted } from '../everyStore.js';
+import { DEFAULT_SLICE_COUNT, eventStoreOf, isWanted } from '../everyStore.js';
 import { headsOf, openAppender } from './appender.js';
 import { decodeEvent, type EventRow, uuidText } from './encoding.js';
-import { type Durability, openLog } from './logFile.js';
+import { type LogFile, openLog } from './logFile.js';
 
 /** How often subscriptions look for other processes' appends, in milliseconds. */
 const POLL_MS = 25;
@@ -26,13 +25,6 @@ const POLL_MS = 25;
 const SLICE_SIZE = 4_000_000;
 /** Events that a slice passes over at most (a few milliseconds), then others run. */
 const SCAN_COUNT = 4_000;
-
-export type SqliteEventStoreSettings = {
-  /** Path of the log's file; created if missing. Its directory must exist. */
-  readonly file: string;
-  /** Default `full`. */
-  readonly durability?: Durability;
-};
 
 /**
  * Opens the embedded event store on a file, which several processes and threads may share. Reads run on the caller's
@@ -43,8 +35,8 @@ export type SqliteEventStoreSettings = {
 export async function openSqliteEventStore({
   file,
   durability = 'full',
-}: SqliteEventStoreSettings): Promise<EventStore> {
-  const db = available(file, () => openLog(file, durability));
+}: Pick<LogFile, 'file'> & Partial<LogFile>): Promise<EventStore> {
+  const db = available(file, () => openLog({ file, durability }));
   const path = realpathSync(file);
   const log = statements(db);
   const appender = openAppender({ file: path, durability });
