@@ -43,8 +43,9 @@ test('finds who wiped the items, and which they were', async () => {
   await page.getByText('0 created, 0 updated, 2 deleted').waitFor();
   await window.screenshot('auditor-activity');
   await page.getByRole('table', { name: 'Activity' }).getByRole('link').first().click();
-  await page.getByText('Coffee beans 1 kg').waitFor();
   await page.getByText('POST /api/v1/dynamic-assets/dyn/dyn_item/assets/clean-up').waitFor();
+  await page.getByRole('link', { name: 'Compare two moments' }).click();
+  await page.getByText('Coffee beans 1 kg').waitFor();
   await window.screenshot('auditor-clean-up');
 });
 
