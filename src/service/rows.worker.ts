@@ -5,6 +5,7 @@ import { Follower } from '../projections/follower.js';
 import type { JobReport, JobRequest } from '../projections/rowJobs.js';
 import { slicesOf } from '../projections/rows.js';
 import { giveWay } from '../supervision/threads.js';
+import { sleep } from '../supervision/waiting.js';
 import { openRowWriter } from './engines.js';
 import { openOwnLog } from './ownLog.js';
 import type { RowsMessages, RowsThreadData } from './rowsThread.js';
@@ -27,21 +28,28 @@ thread.serve(async (request, { signal, onProgress }) => {
   }
 });
 
+/** The follower ends, and another begins, when this process gets other shares of the tenants. */
+const FOLLOWED_WITHIN_MS = 10_000;
+
 /** Undefined: there was nothing to do. @throws the reason of the signal */
-async function workOn(tenant: string, { kind }: JobRequest, options: WorkOptions): Promise<JobReport | undefined> {
+async function workOn(tenant: string, request: JobRequest, options: WorkOptions): Promise<JobReport | undefined> {
+  const until = Date.now() + FOLLOWED_WITHIN_MS;
+  const isStopping = () => thread.stopping.signal.aborted;
+  while (follower === undefined && !isStopping() && Date.now() < until) await sleep(100, options.signal);
+  const current = follower;
   try {
-    if (follower === undefined) throw new Error('The rows are not followed now: try again in a moment.');
-    if (kind === 'retry') {
-      return follower.retry(tenant) ? { tenant, outcome: 'retried', differences: [] } : undefined;
-    }
-    if (kind === 'rebuild') {
-      await rebuild(follower, tenant, options);
+    if (current === undefined) throw new Error('The rows are not followed now: try again in a moment.');
+    if (request.kind === 'retry')
+      return current.retry(tenant) ? { tenant, outcome: 'retried', differences: [] } : undefined;
+    if (request.kind === 'rebuild') {
+      await rebuild(current, tenant, options);
       return { tenant, outcome: 'rebuilt', differences: [] };
     }
-    const differences = await verify(follower, writer, tenant, options);
+    const differences = await verify(current, writer, tenant, options);
     return { tenant, outcome: differences.length === 0 ? 'equal' : 'different', differences };
   } catch (error) {
     options.signal.throwIfAborted();
+    if (follower !== current && !isStopping()) return workOn(tenant, request, options);
     const why = error instanceof Error ? error.message : String(error);
     return { tenant, outcome: 'failed', differences: [], error: why };
   }
