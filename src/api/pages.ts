@@ -89,11 +89,16 @@ const endingOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1)
 const site = new PageFiles('site');
 
 /** A file of the guides by its name, or a page by its name without ending. */
-async function sendDocs({ log }: Api, _call: Call, path: string): Promise<Reply> {
+async function sendDocs({ log }: Api, { req, res }: Call, path: string): Promise<Reply> {
   const policy = path === 'reference' ? COMPONENTS : GUIDES;
   const reply = (await site.reply(log, `${path || 'index'}.html`, policy)) ?? (await site.reply(log, path, policy));
-  if (reply === undefined) throw notFound(`There is no page ${path}; /docs leads to all pages.`);
-  return reply;
+  if (reply !== undefined) return reply;
+  // A person gets a page with a search and the way back, a program what it gets elsewhere.
+  res.vary('Accept');
+  const page = req.accepts('json', 'html') === 'html' ? await site.reply(log, '404.html', GUIDES) : undefined;
+  if (page === undefined) throw notFound(`There is no page ${path}; /docs leads to all pages.`);
+  const { tag: _, ...untagged } = page;
+  return { ...untagged, status: 404 };
 }
 
 const consoleFiles = new PageFiles('console');
