@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { FIRST, pageOf } from './layout.mjs';
+import { FIRST, NOT_FOUND, pageOf } from './layout.mjs';
 import { render } from './markdown.mjs';
 import { pages } from './pages.mjs';
 
@@ -41,6 +41,7 @@ function makePages() {
   for (const { page, html, headings } of rendered)
     write(`${page.address.replace('/docs/', '')}.html`, pageOf(page, assets, { kind: 'text', main: html, headings }));
   write('index.html', pageOf({ title: 'Dynamic Assets', address: '/docs' }, assets, { kind: 'plain', main: FIRST }));
+  write('404.html', pageOf({ title: 'There is no such page' }, assets, { kind: 'plain', main: NOT_FOUND }));
   const sections = rendered.flatMap(({ page, sections: found }) =>
     found.map(({ id, text, level, body }) => [
       level === 1 ? page.address : `${page.address}#${id}`,

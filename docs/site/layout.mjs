@@ -128,3 +128,8 @@ ${PICTURE}
 <div class="features">
 ${FEATURES.map(([address, title, text]) => `<a href="${address}"><strong>${title}</strong><span>${text}</span></a>`).join('\n')}
 </div>`;
+
+export const NOT_FOUND = `<div class="hero">
+<h1>There is no such page</h1>
+<p>It may have moved: search for it above, or begin at <a href="/docs">the first page</a>.</p>
+</div>`;
