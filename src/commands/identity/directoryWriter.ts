@@ -36,17 +36,23 @@ async function loadTenant(
   stream: string,
 ): Promise<Loaded<Tenant | undefined>> {
   const writable = copiedOnce();
+  let parked: TenantParkedError | undefined;
   const evolve = (state: Tenant | undefined, event: RecordedEvent): Tenant | undefined => {
     const { id, type, data, metadata, position } = event;
+    // A parked tenant can be deleted.
+    if (parked !== undefined && type !== 'TenantDeleted') return state;
     try {
       return evolveTenant(state, { type, data } as DirectoryEvent, metadata.occurredAt, writable, position);
     } catch (error) {
-      throw new TenantParkedError(event.stream, `${type} (${id})`, { cause: error });
+      parked = new TenantParkedError(event.stream, `${type} (${id})`, { cause: error });
+      return state;
     }
   };
   const ofTenant = tenantStream(tenant);
   const before = await loadStream(eventStore, ofTenant, evolve);
-  return stream === ofTenant ? before : loadStream(eventStore, stream, evolve, before.state);
+  const loaded = stream === ofTenant ? before : await loadStream(eventStore, stream, evolve, before.state);
+  if (parked !== undefined && loaded.state?.deleted !== true) throw parked;
+  return loaded;
 }
 
 export type DirectoryChange = {
