@@ -18,8 +18,8 @@ export function isHeld(req: Request, tag: string): boolean {
 }
 
 /**
- * The precondition of a change. A weak tag counts as the strong one (RFC 9110 §13.1.1 would never match it): whoever reads a
- * compressed record has no other to send. Our tags stand for the values of a record, not for bytes.
+ * The precondition of a change. A weak tag counts as the strong one (RFC 9110 §13.1.1 would never match it): a client that
+ * reads a compressed record has no other to send. Our tags stand for the values of a record, not for bytes.
  * @throws HttpError 400 if the field is not a list of tags
  */
 export function preconditionOf(req: Request): Precondition | undefined {

@@ -79,7 +79,7 @@ const verify = command({
   options: {
     checkpoint: text(
       '<file>',
-      'a checkpoint that was kept elsewhere (default: the last one in DATA_DIR, which whoever can change the log can change as well)',
+      'a checkpoint that was kept elsewhere (default: the last one in DATA_DIR; a person who can change the log can change that too)',
     ),
   },
   run: ({ checkpoint: given }) =>

@@ -55,7 +55,7 @@ describe('METRICS_TOKEN', () => {
   });
 });
 
-it('of one tenant so many are answered at once; more are 429, and other tenants are served', async () => {
+it('one tenant has a limited number of requests in work; more are 429, and other tenants are served', async () => {
   const agent = new Agent({ maxSockets: 2 * MAX_REQUESTS_IN_FLIGHT });
   const { host } = acme();
   const headers = {
