@@ -85,23 +85,27 @@ export class Follower {
     if (this.#appliedTo >= this.#place.position) await this.#deps.writer.keep({ log, ...this.#place });
   }
 
-  /** Tries a parked tenant again. @returns false if it is not parked @throws Error if it is not here */
+  /** False as soon as it ends. */
+  has(name: string): boolean {
+    return !this.#ending.signal.aborted && this.#tenants.get(name) !== undefined;
+  }
+
+  /** Tries a parked tenant again. @returns false if it is not parked */
   retry(name: string): boolean {
     const tenant = this.#tenants.get(name);
-    if (tenant === undefined) throw new Error(`There is no tenant ${name} here; another process may have it.`);
-    const isParked = tenant.parked !== undefined;
-    if (isParked) this.#restart(tenant, tenant.position);
-    return isParked;
+    if (tenant?.parked === undefined) return false;
+    this.#restart(tenant, tenant.position);
+    return true;
   }
 
   /**
    * Fills a copy of the tenant's rows, and holds the tenant where the copy is while it is used.
    * @returns what `use` returns
-   * @throws Error if there is no such tenant, or an event cannot be applied; the reason of the signal
+   * @throws Error if it is not made here, or an event cannot be applied; the reason of the signal
    */
   async withCopy<T>(name: string, options: CopyOptions, use: () => Promise<T>): Promise<T> {
     const tenant = this.#tenants.get(name);
-    if (tenant === undefined) throw new Error(`There is no tenant ${name}.`);
+    if (tenant === undefined) throw new Error(`The rows of ${name} are not made here.`);
     if (this.#copying.has(name)) throw new Error(`The rows of ${name} are being copied already.`);
     this.#copying.set(name, undefined);
     try {
@@ -150,7 +154,7 @@ export class Follower {
     const isFilling = () => tenant.mark === 'filling' && this.#tenants.has(tenant);
     while (isFilling() && !either.aborted) await tenant.turnEnded.wait(undefined, either);
     either.throwIfAborted();
-    if (!this.#tenants.has(tenant)) throw new Error(`There is no tenant ${tenant.name}.`);
+    if (!this.#tenants.has(tenant)) throw new Error(`The rows of ${tenant.name} are not made here.`);
   }
 
   /** Takes the copy in place of the tenant's rows. */

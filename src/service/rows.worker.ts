@@ -28,17 +28,18 @@ thread.serve(async (request, { signal, onProgress }) => {
   }
 });
 
-/** The follower ends, and another begins, when this process gets other shares of the tenants. */
+/** The tenants of a process that is gone have come to another one by then. */
 const FOLLOWED_WITHIN_MS = 10_000;
 
 /** Undefined: there was nothing to do. @throws the reason of the signal */
 async function workOn(tenant: string, request: JobRequest, options: WorkOptions): Promise<JobReport | undefined> {
+  const failed = (error: string): JobReport => ({ tenant, outcome: 'failed', differences: [], error });
   const until = Date.now() + FOLLOWED_WITHIN_MS;
   const isStopping = () => thread.stopping.signal.aborted;
-  while (follower === undefined && !isStopping() && Date.now() < until) await sleep(100, options.signal);
+  while (!follower?.has(tenant) && !isStopping() && Date.now() < until) await sleep(100, options.signal);
   const current = follower;
+  if (!current?.has(tenant)) return failed('It was deleted, or another process makes its rows: ask that one.');
   try {
-    if (current === undefined) throw new Error('The rows are not followed now: try again in a moment.');
     if (request.kind === 'retry')
       return current.retry(tenant) ? { tenant, outcome: 'retried', differences: [] } : undefined;
     if (request.kind === 'rebuild') {
@@ -49,9 +50,9 @@ async function workOn(tenant: string, request: JobRequest, options: WorkOptions)
     return { tenant, outcome: differences.length === 0 ? 'equal' : 'different', differences };
   } catch (error) {
     options.signal.throwIfAborted();
-    if (follower !== current && !isStopping()) return workOn(tenant, request, options);
-    const why = error instanceof Error ? error.message : String(error);
-    return { tenant, outcome: 'failed', differences: [], error: why };
+    // This process has got other tenants, so that another follower has begun.
+    if (!current.has(tenant) && !isStopping()) return workOn(tenant, request, options);
+    return failed(error instanceof Error ? error.message : String(error));
   }
 }
 

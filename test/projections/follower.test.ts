@@ -358,6 +358,6 @@ test('a copy is given up when it is cancelled', async () => {
   await started.running('acme');
   const cancelled = AbortSignal.abort(new Error('It was cancelled.'));
   await expect(rebuild(started.follower, 'acme', { signal: cancelled })).rejects.toThrow('It was cancelled.');
-  await expect(rebuild(started.follower, 'nobody', nothing)).rejects.toThrow('There is no tenant nobody.');
+  await expect(rebuild(started.follower, 'nobody', nothing)).rejects.toThrow('The rows of nobody are not made here.');
   await started.applied('acme', await log.item('acme', 'Two'));
 });
