@@ -13,8 +13,8 @@ import type { Cancellation } from '../supervision/cancellation.js';
 import { namedActor, type ShownActor, shownActor } from './actors.js';
 import { cursorLike, exactText, limitOf, period } from './assets/listQuery.js';
 import { untilShown } from './assets/moments.js';
-import { csvAnswer, csvReply, nextLink } from './assets/pages.js';
-import { csvLine, csvPage, textCell } from './csv.js';
+import { nextLink } from './assets/pages.js';
+import { csvLine, textCell } from './csv.js';
 import type { Api } from './deps.js';
 import { badRequest } from './errors.js';
 import * as json from './openapi/schema.js';
@@ -120,7 +120,11 @@ const activityFor = (
       summary: `${SUMMARY}, as CSV`,
       description: `The same entries as CSV (RFC 4180), ${MAX_ACTIVITY_CSV} at most; a Link (RFC 8288) leads to the next.`,
       query: parametersIn(csvQuery),
-      answer: csvAnswer('The entries, one in each line.', 'The next entries, with rel="next".'),
+      answer: {
+        description: 'The entries, one in each line.',
+        headers: { Link: { description: 'The next entries, with rel="next".', schema: json.text } },
+        content: { 'text/csv': { schema: json.text } },
+      },
       handle: activityCsvReply,
     },
   },
@@ -143,8 +147,16 @@ async function activityCsvReply(api: Api, call: Call, cancellation: Cancellation
   const asked = parseQuery(csvQuery, call.query);
   const { entries, next } = await entriesFor(api, call, asked, cancellation);
   const lines = entries.map((entry) => csvLine(CSV.map(([, of]) => activityCell(of(entry)))));
-  const names = CSV.map(([name]) => name);
-  return csvReply('activity', csvPage(asked.cursor, names, lines), next);
+  const head = csvLine(CSV.map(([name]) => name));
+  return {
+    // Spreadsheets take a file without a byte order mark for Windows-1252. Only the first has it, so that pages can be joined.
+    body: `${asked.cursor === undefined ? '\uFEFF' : ''}${head}${lines.join('')}`,
+    headers: {
+      'Content-Type': 'text/csv; charset=utf-8; header=present',
+      'Content-Disposition': 'attachment; filename="activity.csv"',
+      ...(next !== null && { Link: `<${next}>; rel="next"` }),
+    },
+  };
 }
 
 async function entriesFor(api: Api, call: Call, asked: ActivityQuery, cancellation: Cancellation) {

@@ -1,4 +1,4 @@
-/** CSV (RFC 4180) that goes through a spreadsheet and comes back the same. The console's import reads with `writtenText`. */
+/** CSV (RFC 4180) that goes through a spreadsheet and comes back the same. The console writes records so, and its import reads with `writtenText`. */
 
 /** A sheet runs what begins so, after spaces too. */
 const FORMULA = /^(?:\s*[=+\-@]|[\t\r\n])/;
@@ -25,28 +25,14 @@ function needsApostrophe(text: string): boolean {
 /** The cell of a text: with an apostrophe in front if a sheet would run or change it, or if it is empty, which is not null. */
 export const textCell = (text: string): string => (needsApostrophe(text) ? `'${text}` : text);
 
-/** The cell of a field's value. Numbers, dates and booleans are as they are: a sheet may calculate with them. Null is empty. */
-export function cellOf(value: unknown, type: string): string {
-  if (value === null || value === undefined) return '';
-  if (typeof value === 'object') return JSON.stringify(value);
-  return type === 'String' || type === 'LongText' ? textCell(String(value)) : String(value);
-}
-
 /** The text of a cell that `textCell` wrote, or a person: `'s-Hertogenbosch` keeps its apostrophe. */
 export const writtenText = (cell: string): string =>
   cell.startsWith("'") && needsApostrophe(cell) ? cell.slice(1) : cell;
 
-/** Semicolons and tabs are quoted as well: they part cells where the comma is the decimal mark. */
-const quoted = (cell: string): string => (/[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
-
-export const csvLine = (cells: readonly string[]): string => `${cells.map(quoted).join(',')}\r\n`;
-
-/** Spreadsheets take a file without it for Windows-1252. */
-const BYTE_ORDER_MARK = '\uFEFF';
-
-/** @param cursor of the page that was asked for; only the first has the mark, so that pages can be joined */
-export const csvPage = (
-  cursor: string | null | undefined,
-  names: readonly string[],
-  lines: readonly string[],
-): string => `${cursor ? '' : BYTE_ORDER_MARK}${csvLine(names)}${lines.join('')}`;
+/** Semicolons and tabs are quoted in any case: they part cells where the comma is the decimal mark. */
+export function csvLine(cells: readonly string[], delimiter: ',' | ';' = ','): string {
+  const quoted = cells.map((cell) =>
+    /[";\t\r\n]/.test(cell) || cell.includes(delimiter) ? `"${cell.replaceAll('"', '""')}"` : cell,
+  );
+  return `${quoted.join(delimiter)}\r\n`;
+}

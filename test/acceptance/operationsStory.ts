@@ -172,7 +172,6 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     platform('GET /tables/{table}/compare', { query: twoMoments }),
     platform('GET /tables/{table}/operations'),
     platform('GET /tables/{table}/assets/{asset_id}/history', { at: { asset_id: 'item_id' } }),
-    platform('GET /tables/{table}/assets.csv'),
     platform('POST /tables/{table}/assets/batch', {
       body: () => ({ items: [{ ...item(4), name: 'Imported' }] }),
       names: 'operation_id',

@@ -142,10 +142,6 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
     [`GET ${activity}`, { path: `${activity}?table=dyn_item&limit=100`, by: 'auditor' }],
     [`GET ${activity}.csv`, { path: `${activity}.csv?from=${LONG_AGO}`, by: 'auditor' }],
     [`GET ${PLATFORM}/audit/proof`, { path: `${PLATFORM}/audit/proof?event=${entry?.event_id}` }],
-    [
-      `GET ${PLATFORM}/tables/:table/assets.csv`,
-      { path: `${PLATFORM}/tables/dyn_unit_code/assets.csv?filter[text_0]=7` },
-    ],
     [`POST ${PLATFORM}/session`, { body: () => ({ email: tenant.admin.email, password: tenant.admin.password }) }],
     [`GET ${PLATFORM}/orders`, { path: `${PLATFORM}/orders?search=PO` }],
     [`GET ${PLATFORM}/orders/counts`, {}],

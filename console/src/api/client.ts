@@ -63,7 +63,6 @@ export async function bodyOf<T>(request: Promise<Answer<T>>): Promise<NonNullabl
 export async function answerOf<T>(request: Promise<Answer<T>>): Promise<{
   readonly body: NonNullable<T>;
   readonly tag: string | null;
-  readonly link: string | null;
   readonly status: number;
 }> {
   const { data, error, response } = await request.catch((failure: unknown) => {
@@ -72,7 +71,7 @@ export async function answerOf<T>(request: Promise<Answer<T>>): Promise<{
   });
   if (!response.ok) throw errorOf(response, error);
   const { headers, status } = response;
-  return { body: data as NonNullable<T>, tag: headers.get('ETag'), link: headers.get('Link'), status };
+  return { body: data as NonNullable<T>, tag: headers.get('ETag'), status };
 }
 
 function errorOf(response: Response, body: unknown): ApiError {

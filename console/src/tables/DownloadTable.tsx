@@ -2,13 +2,14 @@
 import { Button, Modal } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ApiError, type AssetType, answerOf, api } from '../api/client';
+import { ApiError, type AssetType, api, bodyOf } from '../api/client';
 import { cursorOf } from '../app/cursor';
+import { SYSTEM_FIELDS } from '../app/DataTable';
 import { useLanguage, useNumber } from '../app/language';
 import { decimalMark } from '../app/numberText';
 import { Problem } from '../app/Page';
 import { saveCsv } from '../app/saveCsv';
-import { withCommas } from './csv';
+import { csvOf } from './csv';
 
 /** Records on a page: fewer where they are large. */
 const PAGE_SIZES = [1000, 100, 25] as const;
@@ -16,11 +17,12 @@ const TOO_LARGE = 413;
 
 type Props = { readonly type: AssetType; readonly filters: { readonly [parameter: string]: string } };
 
+const TIMES = ['created_at', 'updated_at'].map((name) => ({ name, type: 'DateTime' }));
+
 export function DownloadTable({ type: { name: table, fields }, filters }: Props) {
   const { language, text } = useLanguage();
   const { common } = text;
-  const decimals = new Set(fields.filter(({ type }) => type === 'Decimal').map(({ name }) => name));
-  const written = (csv: string) => (decimalMark(language) === ',' ? withCommas(csv, decimals) : csv);
+  const columns = [...fields.filter(({ name }) => !SYSTEM_FIELDS.includes(name)), ...TIMES];
   const number = useNumber();
   const [rows, setRows] = useState(0);
   const download = useMutation({
@@ -32,13 +34,13 @@ export function DownloadTable({ type: { name: table, fields }, filters }: Props)
       while (cursor !== undefined) {
         try {
           const query = new URLSearchParams({ ...filters, perPage: String(PAGE_SIZES[size] ?? 25), cursor });
-          const { csv, next } = await csvPage(table, query);
-          const body = written(csv);
+          const { data, links } = await pageOf(table, query);
+          const csv = csvOf(columns, data, decimalMark(language));
           // Each page begins with the names of the fields.
-          pages.push(pages.length === 0 ? body : body.slice(body.indexOf('\n') + 1));
-          count += PAGE_SIZES[size] ?? 0;
+          pages.push(pages.length === 0 ? csv : csv.slice(csv.indexOf('\n') + 1));
+          count += data.length;
           setRows(count);
-          cursor = next;
+          cursor = cursorOf(links.next);
         } catch (error) {
           const isTooLarge = error instanceof ApiError && error.status === TOO_LARGE && size + 1 < PAGE_SIZES.length;
           if (!isTooLarge) throw error;
@@ -60,13 +62,10 @@ export function DownloadTable({ type: { name: table, fields }, filters }: Props)
   );
 }
 
-async function csvPage(table: string, query: URLSearchParams): Promise<{ csv: string; next: string | undefined }> {
-  const request = api.GET('/api/v1/platform/tables/{table}/assets.csv', {
-    params: { path: { table }, query: Object.fromEntries(query) as object },
-    querySerializer: () => query.toString(),
-    parseAs: 'text',
-  });
-  const { body: csv, link } = await answerOf(request);
-  const [, next] = /<([^>]+)>; rel="next"/.exec(link ?? '') ?? [];
-  return { csv, next: cursorOf(next ?? null) };
-}
+const pageOf = (table: string, query: URLSearchParams) =>
+  bodyOf(
+    api.GET('/api/v1/platform/tables/{table}/assets', {
+      params: { path: { table }, query: Object.fromEntries(query) as object },
+      querySerializer: () => query.toString(),
+    }),
+  );

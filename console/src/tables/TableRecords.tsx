@@ -3,7 +3,15 @@ import { ActionIcon, Button, Group, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { type AnyRecord, type AssetField, type AssetType, answerOf, api, type Schemas } from '../api/client';
+import {
+  type AnyRecord,
+  type AssetField,
+  type AssetType,
+  answerOf,
+  api,
+  type PageMeta,
+  type Schemas,
+} from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { type Column, Cut, DataTable, Pages, SYSTEM_FIELDS, valueText } from '../app/DataTable';
 import { useText, When } from '../app/language';
@@ -122,7 +130,7 @@ function Records({ type }: { readonly type: AssetType }) {
                 }
                 sorted={{ by: search.sort, onSort: (sort) => change({ sort }) }}
               />
-              <Pages meta={meta} onPage={(page) => change({ page })} />
+              <Pages meta={meta as PageMeta} onPage={(page) => change({ page })} />
             </>
           )
         }

@@ -1,5 +1,6 @@
 /** CSV files: how one is written, guessed from its beginning, and its rows in pieces, so that a large one fills no memory. */
-import { type ParseResult, Parser, parse, unparse } from 'papaparse';
+import { type ParseResult, Parser, parse } from 'papaparse';
+import { csvLine, textCell } from '../../../src/api/csv.js';
 
 /** Texts have commas more often than the others. */
 const DELIMITERS = [';', '\t', '|', ','] as const;
@@ -150,12 +151,21 @@ function datesOf(cells: readonly string[]): Dialect['dates'] {
   return isDayFirst || dates.length === 0 || dates.some(([, , mark]) => mark === '/') ? 'iso' : 'dmy';
 }
 
-/** The service's CSV as a sheet expects it where the comma is the decimal mark: with semicolons between cells. */
-export function withCommas(csv: string, decimals: ReadonlySet<string>): string {
-  const { data } = parse<string[]>(csv, { delimiter: ',', newline: '\r\n' });
-  const [names = []] = data;
-  const rows = data.map((cells) =>
-    cells.map((cell, at) => (decimals.has(names[at] ?? '') ? cell.replace('.', ',') : cell)),
-  );
-  return unparse(rows, { delimiter: ';', newline: '\r\n' });
+/** Records as a sheet expects them: with semicolons between cells where the comma is the decimal mark. Null is empty. */
+export function csvOf(
+  columns: readonly { readonly name: string; readonly type: string }[],
+  records: readonly { readonly [name: string]: unknown }[],
+  decimal: string,
+): string {
+  const lines = records.map((record) => columns.map(({ name, type }) => cellOf(record[name], type, decimal)));
+  const names = columns.map(({ name }) => name);
+  return [names, ...lines].map((cells) => csvLine(cells, decimal === ',' ? ';' : ',')).join('');
+}
+
+/** Numbers, dates and booleans have no apostrophe: a sheet may calculate with them. */
+function cellOf(value: unknown, type: string, decimal: string): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'object') return JSON.stringify(value);
+  if (type === 'Decimal') return String(value).replace('.', decimal);
+  return type === 'String' || type === 'LongText' ? textCell(String(value)) : String(value);
 }

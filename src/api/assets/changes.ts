@@ -19,44 +19,41 @@ import * as json from '../openapi/schema.js';
 import type { Reply, Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
-import { envelope, fromCursor, queryHash, toCursor } from './pages.js';
+import { envelope } from './pages.js';
+
+/**
+ * A cursor is the id of an event, which tells its position in a log that was copied and notices another log, and the number of
+ * the last record at that position, if there are more; or this, before all. WyI begins those of earlier releases.
+ */
+const FROM_THE_FIRST = 'all';
+const CURSOR = /^(?:all|([\da-f-]{36})(?:\.(\d{1,15}))?|WyI[\w-]+)$/;
 
 const changesQuery = z.strictObject({
   after: z
     .string()
-    .default('')
+    .regex(CURSOR, 'must be meta.next_cursor of an earlier answer.')
+    .optional()
     .describe('meta.next_cursor of the previous answer. Left out: no changes, and the current cursor.'),
 });
 
-/** A place, and the id of its event: that tells its position in a log that was copied, and notices another log; '' before all. */
-const place = z.tuple([z.int().min(0), z.int().min(0).nullable(), z.string()]);
-
-const BEFORE_ALL: ChangesPage['next'] = [0, null];
+type Place = ChangesPage['next'];
+const BEFORE_ALL: Place = [0, null];
 
 /** @returns undefined if the log has no such event */
-async function placeIn(
-  { rows }: Api,
-  tenant: string,
-  cursor: string,
-  mark: string,
-): Promise<ChangesPage['next'] | undefined> {
-  const [, n, eventId] = fromCursor('after', cursor, mark, place);
-  if (eventId === '') return BEFORE_ALL;
-  const found = await rows.rows({ tenant, space: ACTIVITY.name }, { ids: [eventId.toLowerCase()], keys: [] });
-  const [event] = found.rows.map(entryOf);
-  return event && [event.position, n];
+async function placeIn({ rows }: Api, tenant: string, cursor: string): Promise<Place | undefined> {
+  if (cursor === FROM_THE_FIRST) return BEFORE_ALL;
+  const [, id, n] = CURSOR.exec(cursor) ?? [];
+  const found = id && (await rows.rows({ tenant, space: ACTIVITY.name }, { ids: [id], keys: [] }));
+  const [event] = found ? found.rows.map(entryOf) : [];
+  return event && [event.position, n === undefined ? null : Number(n)];
 }
 
 /** Behind the table's last event up to the place: all others changed nothing of it. */
-async function cursorOf(
-  rows: Rows,
-  { tenant, space }: SpaceRef,
-  [until, n]: ChangesPage['next'],
-  mark: string,
-): Promise<string> {
+async function cursorOf(rows: Rows, { tenant, space }: SpaceRef, [until, n]: Place): Promise<string> {
   const conditions = where({ table: space, kind: OF_RECORDS, position: { lte: until } });
   const last = await newestEntry(rows, tenant, conditions);
-  return toCursor(mark, last === undefined ? [...BEFORE_ALL, ''] : [last.position, n, last.eventId]);
+  if (last === undefined) return FROM_THE_FIRST;
+  return n === null ? last.eventId : `${last.eventId}.${n}`;
 }
 
 const OF_RECORDS = ACTIVITY_KINDS.filter((kind) => kind.startsWith('record.') || OPERATIONS.includes(kind));
@@ -65,7 +62,7 @@ const gone = (): HttpError =>
   new HttpError(
     410,
     'Gone.',
-    'The event log was put back to an older copy, which lacks the last change that was read. Begin again: ask for changes without after, keep that cursor, read the whole list with cursor= into an empty copy, and go on from the cursor.',
+    'This cursor names no change in the event log, as when the log was put back to an older copy. Begin again: ask for changes without after, keep that cursor, read the whole list with cursor= into an empty copy, and go on from the cursor.',
   );
 
 /** Records are JSON text already. */
@@ -117,14 +114,12 @@ export const changes: Resource = {
         }
         const { tenant } = caller;
         const { after } = parseQuery(changesQuery, query);
-        const mark = queryHash('changes', tenant, name);
         const space = { tenant, space: name };
-        const from = after === '' ? undefined : await placeIn(api, tenant, after, mark);
-        if (after !== '' && from === undefined) throw gone();
+        const from = after && (await placeIn(api, tenant, after));
+        if (after && !from) throw gone();
         const rows = cancellable(api.rows, cancellation);
-        const page = from && (await changesAfter(rows, space, from));
-        const next = page?.next ?? ([await changedAt(rows, space), null] as const);
-        const cursor = await cursorOf(rows, space, next, mark);
+        const page = from ? await changesAfter(rows, space, from) : undefined;
+        const cursor = await cursorOf(rows, space, page?.next ?? [await changedAt(rows, space), null]);
         const data = (page?.changed ?? []).map((each) => changeText(each, assetType)).join();
         const links = { next: `${requestUrl(req, api.config)}?after=${cursor}` };
         return { body: envelope(data, links, { next_cursor: cursor, has_more: page?.hasMore ?? false }) };

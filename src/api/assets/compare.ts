@@ -1,5 +1,4 @@
 /** What was created, changed and deleted in a table between two moments. */
-import type { Request } from 'express';
 import { z } from 'zod';
 import { MAX_PAGE_BYTES, MAX_RECORDS } from '../../domain/limits.js';
 import { cancellable, roomFor } from '../../queries/asking.js';
@@ -10,20 +9,18 @@ import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { Call, Reply, Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
-import { requestUrl } from '../tenantHost.js';
-import { momentIn, type Past, pastOf, pastTypeOf, recordsAt } from './moments.js';
-import { envelope, fromCursor, nextCursor, queryHash, toCursor } from './pages.js';
+import { cursorLike } from './listQuery.js';
+import { positionIn, recordsAt } from './moments.js';
+import { envelope, nextCursor, nextLink } from './pages.js';
 
 const moment = (which: string) =>
-  z.string().min(1, 'must not be empty.').describe(`The ${which} moment: a time (ISO 8601), or a position of the log.`);
+  z.string('is missing.').describe(`The ${which} moment: a time (ISO 8601), or a position of the log.`);
 
 const compareQuery = z.strictObject({
   from: moment('earlier'),
   to: moment('later'),
-  cursor: z.string().default('').describe('meta.next_cursor of the page before, with the positions of its link.'),
+  cursor: cursorLike(/^\d{1,15}\.\d{1,15}$/),
 });
-
-const place = z.tuple([z.int().min(0), z.int().min(0)]);
 
 const recordOrNull = json.orNull(json.ref('AnyRecord'));
 const difference = json.closedObject({
@@ -33,55 +30,44 @@ const difference = json.closedObject({
   after: { ...recordOrNull, description: 'null: it was deleted since.' },
 });
 
-async function pastAt(api: Api, req: Request, name: string, query: URLSearchParams): Promise<Past> {
-  const moment = momentIn(query, name);
-  if (moment === undefined) throw badRequest(`${name} is missing: a time, or a position of the log.`);
-  return pastOf(api, req, moment, name);
-}
-
-/** @throws HttpError 400, 404 */
-async function compareReply(
-  api: Api,
-  { req, assetType: { name }, query }: Call,
-  cancellation: Cancellation,
-): Promise<Reply> {
+/** @throws HttpError 400 */
+async function compareReply(api: Api, call: Call, cancellation: Cancellation): Promise<Reply> {
+  const { req, query } = call;
+  const [tenant, table] = [call.tenant.name, call.assetType.name];
   const { cursor } = parseQuery(compareQuery, query);
-  const from = await pastAt(api, req, 'from', query);
-  const to = await pastAt(api, req, 'to', query);
-  pastTypeOf(to, name);
-  if (from.position > to.position) throw badRequest('from must not be after to.');
-  const tenant = to.tenant.name;
-  const range = [from.position, to.position] as const;
-  const mark = queryHash('compare', tenant, name, ...range);
-  const behind = cursor === '' ? undefined : fromCursor('cursor', cursor, mark, place);
+  const [position = 0, n = 0] = cursor?.split('.').map(Number) ?? [];
+  const behind = cursor === undefined ? undefined : ([position, n] as const);
+  const [from = 0, to = 0] = [await positionIn(api, req, query, 'from'), await positionIn(api, req, query, 'to')];
+  if (from > to) throw badRequest('from must not be after to.');
   const rows = cancellable(api.rows, cancellation);
   const found = [];
-  for await (const changed of changedBetween(rows, { tenant, space: name }, range, behind)) {
+  for await (const changed of changedBetween(rows, { tenant, space: table }, [from, to], behind)) {
     found.push(changed);
     if (found.length > MAX_RECORDS) break;
   }
-  const compared = found.slice(0, MAX_RECORDS);
-  const ids = compared.map(({ id }) => id);
+  const ids = found.slice(0, MAX_RECORDS).map(({ id }) => id);
   const [old = [], now = []] = await Promise.all(
-    [from, to].map((past) => recordsAt(api, past).byIds({ tenant, table: name }, ids)),
+    [from, to].map((position) => recordsAt(api, position).byIds({ tenant, table }, ids)),
   );
   const fits = roomFor(MAX_RECORDS, MAX_PAGE_BYTES);
-  const read = compared.slice(0, Math.min(old.length, now.length));
-  const all = read.map(({ id, isThere }, at) => {
-    const [before = null, after = null] = [old[at], now[at]];
+  const entries: string[] = [];
+  let read = 0;
+  for (const { id, isThere } of found.slice(0, Math.min(old.length, now.length))) {
+    const [before = null, after = null] = [old[read], now[read]];
     // What was deleted and is there again comes as it is.
     const isShown = (isThere || after === null) && valuesOf(before) !== valuesOf(after);
     const change = before === null ? 'created' : after === null ? 'deleted' : 'changed';
-    return isShown ? `{"id":"${id}","change":"${change}","before":${before},"after":${after}}` : '';
-  });
-  const end = all.findIndex((entry) => !fits(entry.length));
-  const entries = end < 0 ? all : all.slice(0, end);
-  const last = entries.length < found.length ? found[entries.length - 1] : undefined;
-  const next = last === undefined ? null : toCursor(mark, last.place);
-  const url = `${requestUrl(req, api.config)}?from=${from.position}&to=${to.position}`;
-  const links = { next: next === null ? null : `${url}&cursor=${next}` };
-  const meta = { from_position: from.position, to_position: to.position, next_cursor: next };
-  return { body: envelope(entries.filter((entry) => entry !== '').join(), links, meta) };
+    const entry = isShown ? `{"id":"${id}","change":"${change}","before":${before},"after":${after}}` : '';
+    if (!fits(entry.length)) break;
+    if (isShown) entries.push(entry);
+    read += 1;
+  }
+  const next = read < found.length ? found[read - 1]?.place.join('.') : undefined;
+  // All pages are of the same moments.
+  query.set('from', String(from));
+  query.set('to', String(to));
+  const meta = { from_position: from, to_position: to, next_cursor: next ?? null };
+  return { body: envelope(entries.join(), { next: nextLink(api, call, next) }, meta) };
 }
 
 /** A record's text without its times. */

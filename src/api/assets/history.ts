@@ -14,7 +14,6 @@ import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { type Call, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
-import { requestUrl } from '../tenantHost.js';
 import { limitOf, PAGING_PARAMETERS, parsePaging, revisionCursor } from './listQuery.js';
 import { collectionEnvelope, linkedReply } from './pages.js';
 import { unknownRecord } from './records.js';
@@ -47,12 +46,12 @@ export const historyList = {
 /** A page of the order's history. @param unknown is thrown if the tenant has no such order */
 export async function historyReply(
   api: Api,
-  { req, query }: Call,
+  call: Call,
   { id, unknown }: { readonly id: string; readonly unknown: Error },
   cancellation: Cancellation,
 ): Promise<Reply> {
-  const { page, perPage } = parsePaging(query);
-  const tenant = tenantOf(api.commands, req.context.tenant.name);
+  const { page, perPage } = parsePaging(call.query);
+  const tenant = tenantOf(api.commands, call.tenant.name);
   const { eventStore } = api.commands;
   const last = await eventStore.lastAppend(orderStream(tenant.name, id));
   if (last === undefined) throw unknown;
@@ -67,8 +66,8 @@ export async function historyReply(
       throw new AnswerTooLargeError(`A page has at most ${MAX_PAGE_BYTES} bytes: ask for fewer entries with perPage.`);
     records.push(text);
   }
-  const list = { page, perPage, kept: [], url: requestUrl(req, api.config), total: last.revision + 1 };
-  return { body: collectionEnvelope(records.join(), list) };
+  const list = { page, perPage, total: last.revision + 1 };
+  return { body: collectionEnvelope(api, call, records.join(), list) };
 }
 
 const ofEvent = (schema: json.JsonSchema, name: 'at' | 'kind' | 'eventId' | 'revision' | 'position') =>

@@ -8,7 +8,6 @@ import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
-import { AT, readAt } from './moments.js';
 
 export const ASSETS_PATH = '/api/v1/dynamic-assets/dyn';
 
@@ -128,13 +127,9 @@ export const assetInfo: Resource = {
       id: 'getInfo',
       summary: 'Fields and relationships',
       allow: 'read',
-      query: [AT],
       answer: json.one('AssetInfo', 'The schema of the asset.'),
-      async handle(api, { req, assetType, query }) {
-        const links = linksOf(req, api.config, assetType);
-        const { table } = await readAt(api, req, assetType, query);
-        return dataReply({ ...describeAsset(table), links });
-      },
+      handle: ({ config }, { req, assetType }) =>
+        dataReply({ ...describeAsset(assetType), links: linksOf(req, config, assetType) }),
     },
   },
 };

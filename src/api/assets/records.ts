@@ -11,11 +11,9 @@ import { type HttpError, methodNotAllowed, notFound, unavailable } from '../erro
 import { createExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { type Call, CHANGES, CREATES, dataReply, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
-import { requestUrl } from '../tenantHost.js';
-import { FILTERS_TEXT, filterSchemas } from './filters.js';
-import { LIST_PARAMETERS, parseTableQuery } from './listQuery.js';
-import { AT, atPosition, type Read, readAt } from './moments.js';
-import { CURSOR, collectionEnvelope, cursorReply, pageOrExport, pageSchemas, parseCursor } from './pages.js';
+import { behindCursor, CURSOR, FILTERS_TEXT, LIST_PARAMETERS, parseTableQuery } from './listQuery.js';
+import { AT, atPosition, readAt } from './moments.js';
+import { collectionEnvelope, cursorEnvelope, pageOrExport, pageSchemas } from './pages.js';
 
 /** An answer with one record, of any table. */
 const recordAnswer = (description: string) => json.answer(description, json.dataOf(json.ref('AnyRecord')));
@@ -30,23 +28,17 @@ export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRec
   dataReply(lists === undefined ? record : { ...record, ...lists }, { isReplayed, written: position });
 
 /** A page of a table's records, by number or by cursor. @throws HttpError 400 */
-async function pageReply(
-  api: Api,
-  { req, query: parameters }: Call,
-  { table: assetType, reads, position }: Read,
-  cancellation: Cancellation,
-): Promise<Reply> {
+async function pageReply(api: Api, call: Call, cancellation: Cancellation): Promise<Reply> {
+  const { req, query: parameters, assetType } = call;
+  const { reads, position } = await readAt(api, req, parameters);
   const list = parseTableQuery(assetType, parameters);
-  const { query } = list;
   // All pages are of one moment.
-  if (position !== undefined) list.kept.unshift(['at', String(position)]);
+  if (position !== undefined) parameters.set('at', String(position));
   const headers = position === undefined ? undefined : atPosition(position);
-  const url = requestUrl(req, api.config);
   const table = { tenant: req.context.tenant.name, table: assetType.name };
   if (parameters.has('cursor')) {
-    const { behind, mark } = parseCursor({ ...table, position }, list, parameters);
-    const found = await reads.listBehind(table, behind, cancellation);
-    return { headers, body: cursorReply(found, mark, { ...list, url }) };
+    const found = await reads.listBehind(table, behindCursor(list, parameters), cancellation);
+    return { headers, body: cursorEnvelope(api, call, found, list) };
   }
   // Tags are compared per URL (RFC 9110 §8.8.3), so the query need not be in it.
   const tagAt = (state: string | undefined): string | undefined =>
@@ -56,10 +48,10 @@ async function pageReply(
     // If the client holds the page, nothing is searched.
     if (tag !== undefined && isHeld(req, tag)) return { tag };
   }
-  const page = await reads.list(table, query, cancellation);
+  const page = await reads.list(table, list.query, cancellation);
   return {
     headers,
-    body: collectionEnvelope(page.records, { ...list, url, total: page.total }),
+    body: collectionEnvelope(api, call, page.records, { ...list, total: page.total }),
     tag: tagAt(page.state),
   };
 }
@@ -68,7 +60,8 @@ export const unknownRecord = (assetType: AssetType, id: string): HttpError =>
   notFound(`There is no record ${id} in ${assetType.name}.`);
 
 /** One record. @throws HttpError 404; 503 while the rows are behind and may not show it */
-async function recordReply(api: Api, tenant: string, { table, reads, position }: Read, id: string): Promise<Reply> {
+async function recordReply(api: Api, { req, caller: { tenant }, assetType: table, path: { id }, query }: Call) {
+  const { reads, position } = await readAt(api, req, query);
   const headers = position === undefined ? undefined : atPosition(position);
   const record = await reads.get({ tenant, table: table.name }, id);
   if (record !== undefined) return { body: `{"data":${record}}`, tag: tagOf(record), headers };
@@ -96,7 +89,7 @@ const WITHOUT_DELETE = {
 export const records: Resource = {
   tag: 'assets',
   pathParameters: { id: RECORD_ID },
-  schemas: { ...pageSchemas, ...filterSchemas, AnyRecord: anyRecord },
+  schemas: { ...pageSchemas, AnyRecord: anyRecord },
   operations: {
     'GET /:table/assets': {
       id: 'listRecords',
@@ -106,8 +99,7 @@ export const records: Resource = {
       allow: 'read',
       query: [...LIST_PARAMETERS, CURSOR, AT],
       answer: json.answer('A page of records.', pageOrExport(json.ref('AnyRecord'))),
-      handle: async (api, call, cancellation) =>
-        pageReply(api, call, await readAt(api, call.req, call.assetType, call.query), cancellation),
+      handle: pageReply,
     },
     'POST /:table/assets': {
       id: 'createRecord',
@@ -130,8 +122,7 @@ export const records: Resource = {
       allow: 'read',
       query: [AT],
       answer: recordAnswer('The record.'),
-      handle: async (api, { req, caller, assetType, path, query }) =>
-        recordReply(api, caller.tenant, await readAt(api, req, assetType, query), path.id),
+      handle: recordReply,
     },
     'PUT /:table/assets/:id': {
       id: 'updateRecord',

@@ -14,7 +14,6 @@ import { collectionEnvelope, recordsIn } from '../assets/pages.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
-import { requestUrl } from '../tenantHost.js';
 
 /** The relationship by which an order names its customer. */
 const customerOf = (tenant: Tenant): Relationship | undefined =>
@@ -63,10 +62,12 @@ export const orderList: Resource = {
           'A page of orders.',
           json.pageOf(json.extended(recordOutputSchema(orderType), { customer: json.nullableText })),
         ),
-      async handle({ queries: { records }, config }, { req, tenant, query: parameters }, cancellation) {
-        const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
-        const text = searchIn(parameters);
-        const searched = text === undefined ? [] : [await searchFilter(records, tenant, text, cancellation)];
+      async handle(api, call, cancellation) {
+        const { records } = api.queries;
+        const { tenant, query: parameters } = call;
+        const { query, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
+        const search = searchIn(parameters);
+        const searched = search === undefined ? [] : [await searchFilter(records, tenant, search, cancellation)];
         const table = { tenant: tenant.name, table: tenant.orderModel };
         const page = await records.list(table, { ...query, filters: [...searched, ...query.filters] }, cancellation);
         const orders = recordsIn(page.records);
@@ -81,11 +82,8 @@ export const orderList: Resource = {
           ...order,
           customer: names.get(nameIn(order, customer?.field ?? '')) ?? null,
         }));
-        const list = { ...paging, url: requestUrl(req, config), total: page.total };
-        const search: [string, string][] = text === undefined ? [] : [['search', text]];
-        return {
-          body: collectionEnvelope(JSON.stringify(shown).slice(1, -1), { ...list, kept: [...search, ...kept] }),
-        };
+        const text = JSON.stringify(shown).slice(1, -1);
+        return { body: collectionEnvelope(api, call, text, { ...paging, total: page.total }) };
       },
     },
     'GET /orders/counts': {

@@ -18,7 +18,7 @@ import { problemsOf } from '../../domain/order/problems.js';
 import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/status.js';
 import type { RecordQueries } from '../../queries/records.js';
 import { historyList, historyReply } from '../assets/history.js';
-import { AT, atPosition, momentIn, pastOf, recordsAt } from '../assets/moments.js';
+import { AT, atPosition, readAt } from '../assets/moments.js';
 import { writtenReply } from '../assets/records.js';
 import { orderReplay, problemView, replayReply } from '../assets/replay.js';
 import { preconditionOf } from '../entityTags.js';
@@ -154,16 +154,13 @@ export const orders: Resource = {
       // Reads the order's stream, not the rows.
       async handle(api, { req, tenant, path, query }) {
         const id = recordId(tenant.orderModel, path.id);
-        const moment = momentIn(query);
-        const past = moment && (await pastOf(api, req, moment));
-        const until = { position: past?.position, cancellation: req.context.deadline };
+        // As it was, with its parts and the records that they named, as these were.
+        const { reads, position } = await readAt(api, req, query);
+        const until = { position, cancellation: req.context.deadline };
         const order = await loadOrder(api.commands.eventStore, tenant.name, id, until);
         if (order === undefined) throw unknownOrder(id);
-        if (past === undefined) return { body: await orderAnswer(api.queries.records, tenant, id, order.state) };
-        // As it was, with its parts and the records that they named, as these were.
-        const { assetTypes } = past.tenant;
-        const body = await orderAnswer(recordsAt(api, past), { ...tenant, assetTypes }, id, order.state);
-        return { body, headers: atPosition(past.position) };
+        const headers = position === undefined ? undefined : atPosition(position);
+        return { body: await orderAnswer(reads, tenant, id, order.state), headers };
       },
     },
     'PUT /orders/:id': {

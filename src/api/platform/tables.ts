@@ -9,17 +9,14 @@ import type { SpaceState } from '../../ports/rowStore.js';
 import { compare } from '../assets/compare.js';
 import { history } from '../assets/history.js';
 import { assetInfo } from '../assets/info.js';
-import { ANY_LIST_PARAMETERS, parseTableQuery, SEARCH } from '../assets/listQuery.js';
+import { ANY_LIST_PARAMETERS, CURSOR, SEARCH } from '../assets/listQuery.js';
 import { AT } from '../assets/moments.js';
 import { operations } from '../assets/operations.js';
-import { behindPage, CURSOR, csvAnswer, csvReply, parseCursor, recordsIn } from '../assets/pages.js';
 import { records } from '../assets/records.js';
 import { batchOf, synchronization } from '../assets/synchronize.js';
 import { syncs } from '../assets/syncs.js';
-import { cellOf, csvLine, csvPage } from '../csv.js';
 import * as json from '../openapi/schema.js';
 import { listReply, type Operation, pathText, type Resource } from '../routes/operation.js';
-import { requestUrl } from '../tenantHost.js';
 
 const TAG = 'platform: tables';
 
@@ -50,10 +47,7 @@ const anyFields: json.JsonSchema = { type: 'object' };
 
 /** What the document says of any table, in place of what it says to clients of each. */
 const DESCRIBED: { readonly [route: string]: Partial<Operation> } = {
-  'GET /:table/assets': {
-    query: [SEARCH, ...ANY_LIST_PARAMETERS, AT],
-    answer: json.answer('A page of records.', json.pageOf(json.ref('AnyRecord'))),
-  },
+  'GET /:table/assets': { query: [SEARCH, ...ANY_LIST_PARAMETERS, CURSOR, AT] },
   'GET /:table/assets/:id/history': { answer: json.answer('One page.', json.ref('RecordHistory')) },
   'POST /:table/assets/batch': {
     body: { limit: 'batch', schema: batchOf({ ...anyFields, additionalProperties: true }), example: { items: [{}] } },
@@ -97,12 +91,9 @@ const tableSummary = json.view<Summarized>({
   last_written_at: [json.orNull(json.timestamp), ({ state }) => state?.lastEventAt || null],
 });
 
-const TIMES = ['created_at', 'updated_at'].map((name) => ({ name, type: 'DateTime' }));
-
 const ofPeople: Resource = {
   tag: TAG,
   schemas: { TableSummary: tableSummary.schema },
-  pathParameters: { table: pathText('table') },
   operations: {
     'GET /tables': {
       id: 'platformListTables',
@@ -114,30 +105,6 @@ const ofPeople: Resource = {
         return listReply(tenant.assetTypes.values(), (table) =>
           tableSummary.show({ table, state: spaces?.get(table.name)?.state }),
         );
-      },
-    },
-    'GET /tables/:table/assets.csv': {
-      id: 'platformExportRecords',
-      work: 'list',
-      summary: 'Records of a table as CSV',
-      description:
-        'RFC 4180, in the order of creation, `perPage` records; a Link (RFC 8288) leads to the next ones. The first line of each page names the fields, and the first page begins with a byte order mark (UTF-8). An empty cell is null. A text has an apostrophe in front that is not part of it if a spreadsheet would run it (`=1+1`, `-x`, `@x`) or change it (`00123`, `1-2`, `MAR1`, `true`, 12 digits or more), and if it is empty, with any apostrophes of its own behind it.',
-      query: [SEARCH, ...ANY_LIST_PARAMETERS.filter(({ name }) => name !== 'page'), CURSOR],
-      answer: csvAnswer('The records, one in each line.', 'The next records, with rel="next".'),
-      allow: 'users',
-      async handle(api, call, cancellation) {
-        const { req, query, assetType } = call;
-        const list = parseTableQuery(assetType, query);
-        const table = { tenant: call.tenant.name, table: assetType.name };
-        const { behind, mark } = parseCursor(table, list, query);
-        const found = await api.queries.records.listBehind(table, behind, cancellation);
-        const columns = [...assetType.fields, ...TIMES];
-        const lines = recordsIn(found.records).map((record) =>
-          csvLine(columns.map(({ name, type }) => cellOf(record[name], type))),
-        );
-        const { link } = behindPage(found, mark, { ...list, url: requestUrl(req, api.config) });
-        const names = columns.map(({ name }) => name);
-        return csvReply(assetType.name, csvPage(query.get('cursor'), names, lines), link);
       },
     },
   },
