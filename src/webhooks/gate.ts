@@ -1,6 +1,6 @@
 /**
- * What a message passes before its attempt: its receiver's circuit, and its share of this process. All of it is memory that
- * may be lost at any time: only the log decides.
+ * What a message passes before its attempt: its share of this process. All of it is memory that may be lost at any time: only
+ * the log decides.
  *
  * Two capacities are shared by one rule, messages in flight and slots for attempts, so that one slow receiver never delays
  * another. Each receiver may use one and a half times what is free (dynamic thresholds, Choudhury and Hahne 1998): a single
@@ -9,7 +9,7 @@
  * tenant, then by webhook of the tenant.
  */
 import { LRUCache } from 'lru-cache';
-import { type AttemptResult, doubled } from '../domain/webhook/delivery.js';
+import { doubled } from '../domain/webhook/delivery.js';
 import { sleep } from '../supervision/waiting.js';
 
 export type Endpoint = { readonly tenant: string; readonly webhookId: string };
@@ -26,16 +26,14 @@ export type GateParts = {
   readonly slotsPerEndpoint: number;
   /** Milliseconds. */
   readonly now: () => number;
-  /** Called with the webhook's `endpointKey` when its circuit opens or closes. */
-  readonly onCircuit: (endpoint: string, isOpen: boolean) => void;
 };
 
 /** A message in flight. Leaving is the caller's part, in any case. */
 export type Pass = {
-  /** Waits for a slot for an attempt. @returns undefined if it has one; else in how many milliseconds to try again */
-  readonly slot: () => Promise<number | undefined>;
-  /** Frees the slot, the first time. The result, if an attempt was made, counts for the receiver's circuit. */
-  readonly end: (result?: AttemptResult) => void;
+  /** Waits for a slot for an attempt. @returns false if the process stops instead */
+  readonly slot: () => Promise<boolean>;
+  /** Frees the slot, the first time. */
+  readonly end: () => void;
   readonly leave: () => void;
 };
 
@@ -47,27 +45,15 @@ type Receiver = Share & {
   attemptMs: number;
   /** When the message that was put off last is redelivered (ms). The next one comes after it. */
   nextAt: number;
-  /** In a row, as this process saw. */
-  failures: number;
-  failingSince: number;
-  /** Set while the circuit is open. From `probeAt` on, one attempt may be made: the probe. */
-  open: { readonly probeAt: number; readonly probeMs: number } | undefined;
 };
 
 type Entry = {
-  readonly endpoint: Endpoint;
   readonly receiver: Receiver;
   readonly tenant: Share;
-  /** The attempt under way. */
-  attempt?: { readonly startedAt: number; readonly isProbe: boolean } | undefined;
+  /** When the attempt under way began (ms). */
+  startedAt?: number | undefined;
 };
 
-/**
- * The circuit of a receiver that keeps failing opens: nothing but a probe now and then is sent, so that it uses up no
- * attempts. The failures must span some time: a short burst opens nothing. The wait doubles with each probe that fails.
- */
-const OPENING = { failures: 10, spanMs: 30_000 };
-const PROBE_MS = { first: 15_000, longest: 300_000 };
 /** Percent of the slots, and of messages in flight, that is reserved for tenants with few of their own. */
 const RESERVED_PERCENT = 10;
 /** A receiver's limit as a multiple of the free capacity. */
@@ -104,15 +90,13 @@ export class Gate {
   }
 
   /**
-   * Lets a message in; or says in how many milliseconds it may come again: while the circuit is open, the receiver has its
-   * share already, or another message of the delivery is in flight. That costs no read of the log.
+   * Lets a message in; or says in how many milliseconds it may come again: the receiver has its share already, or another
+   * message of the delivery is in flight. That costs no read of the log.
    */
   enter(endpoint: Endpoint, deliveryId: string, redeliveries: number): Pass | number {
     const receiver = this.#receiver(endpoint);
     const tenant = this.#tenants.get(endpoint.tenant) ?? noShare();
-    const entry: Entry = { endpoint, receiver, tenant };
-    const openMs = this.#openMs(receiver);
-    if (openMs > 0) return openMs * (1 + Math.random() / 2);
+    const entry: Entry = { receiver, tenant };
     if (!this.#hasRoom('inFlight', entry)) return this.#delayMs(receiver, redeliveries);
     if (this.#deliveries.has(deliveryId)) return DUPLICATE_DELAY_MS;
     this.#use('inFlight', entry, 1);
@@ -121,7 +105,7 @@ export class Gate {
     this.#deliveries.set(deliveryId, leaving);
     return {
       slot: () => this.#slot(entry),
-      end: (result) => this.#end(entry, result),
+      end: () => this.#end(entry),
       leave: () => {
         this.#use('inFlight', entry, -1);
         if (tenant.inFlight === 0) this.#tenants.delete(endpoint.tenant);
@@ -145,50 +129,23 @@ export class Gate {
     this.#waiting.clear();
   }
 
-  /** Closes the circuit, and forgets earlier failures. */
-  close(endpoint: Endpoint): void {
-    const receiver = this.#receiver(endpoint);
-    const wasOpen = receiver.open !== undefined;
-    receiver.failures = 0;
-    receiver.open = undefined;
-    if (wasOpen) this.#parts.onCircuit(endpointKey(endpoint), false);
-  }
-
-  async #slot(entry: Entry): Promise<number | undefined> {
-    if (this.#isStopped) return 0;
+  async #slot(entry: Entry): Promise<boolean> {
+    if (this.#isStopped) return false;
     const isAdmitted = await new Promise<boolean>((resolve) => {
       this.#waiting.set(entry, resolve);
       this.#fillSlots();
     });
-    if (!isAdmitted) return 0;
-    const { receiver } = entry;
-    const { open } = receiver;
-    const startedAt = this.#parts.now();
-    entry.attempt = { startedAt, isProbe: open !== undefined };
-    // It may have opened since the message entered.
-    const openMs = this.#openMs(receiver);
-    if (openMs > 0) {
-      this.#free(entry);
-      return openMs;
-    }
-    // While the probe is in flight, the others wait.
-    if (open !== undefined) receiver.open = { ...open, probeAt: startedAt + open.probeMs };
-    return undefined;
+    if (isAdmitted) entry.startedAt = this.#parts.now();
+    return isAdmitted;
   }
 
-  #end(entry: Entry, result: AttemptResult | undefined): void {
-    const { receiver, attempt } = entry;
-    if (attempt === undefined) return;
-    this.#free(entry);
-    receiver.attemptMs += SMOOTHING * (this.#parts.now() - attempt.startedAt - receiver.attemptMs);
-    if (result?.ok === true) this.close(entry.endpoint);
-    if (result?.ok === false) this.#failed(entry, attempt.isProbe);
-  }
-
-  #free(entry: Entry): void {
-    entry.attempt = undefined;
+  #end(entry: Entry): void {
+    const { receiver, startedAt } = entry;
+    if (startedAt === undefined) return;
+    entry.startedAt = undefined;
     this.#use('slots', entry, -1);
     this.#fillSlots();
+    receiver.attemptMs += SMOOTHING * (this.#parts.now() - startedAt - receiver.attemptMs);
   }
 
   #use(capacity: 'inFlight' | 'slots', { receiver, tenant }: Entry, change: 1 | -1): void {
@@ -228,24 +185,6 @@ export class Gate {
     return next;
   }
 
-  #failed({ endpoint, receiver }: Entry, wasProbe: boolean): void {
-    const now = this.#parts.now();
-    if (receiver.failures === 0) receiver.failingSince = now;
-    receiver.failures += 1;
-    if (receiver.open === undefined) {
-      if (receiver.failures < OPENING.failures || now - receiver.failingSince < OPENING.spanMs) return;
-      receiver.open = { probeAt: now + PROBE_MS.first, probeMs: PROBE_MS.first };
-      this.#parts.onCircuit(endpointKey(endpoint), true);
-    } else if (wasProbe) {
-      // Only a probe counts: attempts that were in flight when the circuit opened say nothing new.
-      const probeMs = Math.min(PROBE_MS.longest, 2 * receiver.open.probeMs);
-      receiver.open = { probeAt: now + probeMs, probeMs };
-    }
-  }
-
-  /** How long no attempt may be made (ms); 0 if one may be made now. */
-  #openMs = ({ open }: Receiver): number => (open === undefined ? 0 : Math.max(0, open.probeAt - this.#parts.now()));
-
   /**
    * How long to put off a message that finds no room (ms): until its turn at the best pace, but hardly longer than it has
    * been waiting, since the pace may grow. At most 30 s.
@@ -266,8 +205,7 @@ export class Gate {
     const key = endpointKey(endpoint);
     const known = this.#receivers.get(key);
     if (known !== undefined) return known;
-    const health = { failures: 0, failingSince: 0, open: undefined };
-    const receiver: Receiver = { ...noShare(), ...health, attemptMs: FIRST_GUESS_MS, nextAt: 0 };
+    const receiver: Receiver = { ...noShare(), attemptMs: FIRST_GUESS_MS, nextAt: 0 };
     this.#receivers.set(key, receiver);
     return receiver;
   }
