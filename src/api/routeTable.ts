@@ -33,7 +33,7 @@ import { settings } from './platform/settings.js';
 import { tables } from './platform/tables.js';
 import { users } from './platform/users.js';
 import { webhookDeliveries } from './platform/webhookDeliveries.js';
-import { webhookEvents, webhooks } from './platform/webhooks.js';
+import { webhooks } from './platform/webhooks.js';
 import { countingRefusals, limitCaller, limitNetwork } from './rateLimit.js';
 import type { Area, Check } from './routes/operation.js';
 import { atOperatorHost, resolveTenant } from './tenantHost.js';
@@ -101,7 +101,6 @@ export const areas: readonly Area[] = [
       apiClients,
       webhooks,
       webhookDeliveries,
-      webhookEvents,
       users,
       settings,
       activity,

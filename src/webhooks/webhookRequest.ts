@@ -18,14 +18,14 @@ import {
   unpackIds,
 } from '../domain/referenceTable/events.js';
 import { orderStream, tableStream } from '../domain/streams.js';
-import { exampleBody, payloadVersion, tableBody } from '../domain/webhook/catalogue.js';
+import { payloadVersion } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { WebhookRequest } from './httpsTransport.js';
 
 /**
  * Makes a body as UTF-8 JSON. For an approval, each attempt and replay has the same bytes. For other order events, the order
- * is as it was then, and the reference records that it names are as they are now. A test sends the catalogue's example.
+ * is as it was then, and the reference records that it names are as they are now. A test has the custom data alone.
  * @throws Error if the log does not hold the event that the delivery is about
  * @throws OrderDocumentTooLargeError, AnswerTooLargeError, RowsUnavailableError, EventStoreUnavailableError
  */
@@ -35,8 +35,8 @@ export async function makeBody(
   { customData }: Pick<Webhook, 'customData'>,
   subject: DeliverySubject,
 ): Promise<Buffer> {
-  const { kind, orderId, purpose } = subject;
-  if (purpose === 'test') return Buffer.from(JSON.stringify(exampleBody(kind, tenant, customData)));
+  const { orderId, purpose } = subject;
+  if (purpose === 'test') return bytesOf({ custom_data: customData });
   if (orderId === '') return bytesOf({ ...(await ofTable(commands, tenant, subject)), custom_data: customData });
   return bytesOf({ validated_order: await ofOrder(commands, tenant, subject), custom_data: customData });
 }
@@ -48,15 +48,15 @@ async function ofTable({ eventStore }: Application, { name }: Tenant, subject: D
   const stream = tableStream(name, table);
   if (kind === 'reference.cleaned_up') {
     const { data, metadata } = await sourceOf<TableCleanedUp>(eventStore, stream, subject, ['TableCleanedUp']);
-    const about = { table, revision, occurredAt: metadata.occurredAt };
-    return tableBody(kind, about, data.batchId, { deleted: data.deleted });
+    const { batchId: batch_id, deleted } = data;
+    return { type: kind, timestamp: metadata.occurredAt, data: { table, batch_id, deleted, revision } };
   }
   const types = ['BatchUpserted', 'BatchUndone'] as const;
   const { data, metadata } = await sourceOf<BatchUpserted | BatchUndone>(eventStore, stream, subject, types);
-  const { batchId, changed, seen } = data;
+  const { batchId: batch_id = null, changed, seen } = data;
   const created = 'created' in data ? data.created : [];
   const counts = { created: created.length, updated: changed.length, unchanged: unpackIds(seen).length };
-  return tableBody(kind, { table, revision, occurredAt: metadata.occurredAt }, batchId ?? null, counts);
+  return { type: kind, timestamp: metadata.occurredAt, data: { table, batch_id, ...counts, revision } };
 }
 
 async function ofOrder(commands: Application, tenant: Tenant, subject: DeliverySubject): Promise<object> {

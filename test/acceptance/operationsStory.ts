@@ -194,7 +194,6 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     }),
     platform('DELETE /tables/{table}/assets/{asset_id}', { at: { table: 'dyn_order_line', asset_id: 'line_id' } }),
 
-    platform('GET /webhook-events'),
     platform('POST /webhooks', {
       body: () => ({ url: receiver.url('/orders'), events: ['order.approved'] }),
       names: 'webhook_id',

@@ -14,6 +14,16 @@ import { useRoles } from '../app/useRoles';
 
 export type Webhook = Schemas['Webhook'];
 
+const EVENTS: Webhook['events'] = [
+  'order.created',
+  'order.updated',
+  'order.status_changed',
+  'order.approved',
+  'order.export_failed',
+  'reference.batch_upserted',
+  'reference.cleaned_up',
+];
+
 export function Webhooks() {
   const text = useText();
   const { isAdmin } = useRoles();
@@ -79,10 +89,6 @@ export function WebhookForm({ webhook, onClose }: { readonly webhook?: Webhook; 
   const [events, setEvents] = useState<Webhook['events']>(webhook?.events ?? ['order.approved']);
   const [customData, setCustomData] = useState(JSON.stringify(webhook?.custom_data ?? {}, null, 2));
   const [secret, setSecret] = useState<string | undefined>();
-  const kinds = useQuery({
-    queryKey: ['webhook-events'],
-    queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/webhook-events'))).data,
-  });
   const isObject = (() => {
     try {
       const parsed: unknown = JSON.parse(customData);
@@ -136,7 +142,7 @@ export function WebhookForm({ webhook, onClose }: { readonly webhook?: Webhook; 
           />
           <MultiSelect
             label={text.webhooks.events}
-            data={(kinds.data ?? []).map(({ kind }) => kind)}
+            data={[...EVENTS]}
             value={events}
             onChange={(next) => setEvents(next as Webhook['events'])}
           />

@@ -5,7 +5,6 @@ import { recordInputSchema as checkedSchema, recordOutputSchema } from '../../do
 import type { BodyKind } from '../../domain/assetTypes/recordSchema.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { standardTables } from '../../domain/identity/tenantTables.js';
-import { EXAMPLE_VALUES } from '../../domain/webhook/exampleOrder.js';
 import { isObject, type JsonSchema, listOf, type Schemas } from './schema.js';
 
 /** Body of create, update, or one item of a batch. */
@@ -65,6 +64,17 @@ export function withPartsOutputSchema(assetType: AssetType): JsonSchema {
 
 export const EXAMPLE_ID = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';
 export const EXAMPLE_BATCH_ID = 'sync-2026-11-21';
+
+/** What fields of these names have in examples. */
+const EXAMPLE_VALUES: Fields = {
+  external_id: 'C-1001',
+  account_id: 'C-1001',
+  buyer_customer_party_id: 'C-1001',
+  name: 'Bakkerij De Molen',
+  code: 'PCE',
+  country: 'NL',
+  quantity: 24,
+};
 
 function exampleValue(field: AssetField): FieldValue {
   if (field.list === true) return ['Item 4711 is out of stock.'];

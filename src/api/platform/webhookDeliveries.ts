@@ -134,7 +134,7 @@ export const webhookDeliveries: Resource = {
     'POST /webhooks/:id/test': {
       id: 'platformTestWebhook',
       grows: CHANGES,
-      summary: 'Send it the example of a kind of event',
+      summary: 'Send it an event that is about nothing, with the custom data alone',
       allow: 'admins',
       body: json.bodyOf(testEventBody, { event: 'order.approved' }),
       status: 202,

@@ -12,7 +12,7 @@ import {
   webhookBody,
 } from '../../commands/webhooks/settings.js';
 import type { Tenant, Webhook } from '../../domain/identity/directory.js';
-import { eventCatalogue, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
+import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
 import type { DisabledCause } from '../../domain/webhook/events.js';
 import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
@@ -25,8 +25,6 @@ import {
   type Reply,
   type Resource,
 } from '../routes/operation.js';
-
-const TAG = 'platform: webhooks';
 
 const DISABLED_CAUSES: readonly DisabledCause[] = ['admin', 'gone', 'failing'];
 
@@ -63,7 +61,7 @@ function changedReply({ tenant, secret }: DirectoryChange & Partial<NewSecret>, 
 }
 
 export const webhooks: Resource = {
-  tag: TAG,
+  tag: 'platform: webhooks',
   pathParameters: WEBHOOK_IDS,
   schemas,
   operations: {
@@ -120,28 +118,6 @@ export const webhooks: Resource = {
       allow: 'admins',
       handle: async ({ commands }, { caller, path: { id } }) =>
         changedReply(await rotateWebhookSecret(commands, caller, id), id),
-    },
-  },
-};
-
-/** Kinds of events that webhooks can subscribe to (spec §6.5), with examples of the tenant's tables. */
-export const webhookEvents: Resource = {
-  tag: TAG,
-  schemas: {
-    WebhookEvent: json.closedObject({
-      kind: json.oneOf(WEBHOOK_EVENT_KINDS),
-      version: { type: 'string' },
-      description: json.text,
-      example: { type: 'object' },
-    }),
-  },
-  operations: {
-    'GET /webhook-events': {
-      id: 'platformListWebhookEvents',
-      summary: 'Kinds of events that webhooks can subscribe to',
-      allow: 'users',
-      answer: json.all('WebhookEvent'),
-      handle: (_api, { tenant }) => dataReply(eventCatalogue(tenant)),
     },
   },
 };

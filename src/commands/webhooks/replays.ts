@@ -59,7 +59,7 @@ export async function requestBackfill(
   return backfillId;
 }
 
-/** Sends the example of a kind of event, whether the webhook subscribes to it or not. */
+/** Sends an event of this kind that is about nothing, whether the webhook subscribes to it or not. */
 export async function sendTestEvent(
   commands: DirectoryCommands,
   caller: Caller,

@@ -82,7 +82,7 @@ export function significantDigits(number: string): string {
 export const isHeldByDouble = (number: string): boolean =>
   significantDigits(number) === significantDigits(String(Number(number)));
 
-export const EXAMPLE_TIME = '2026-11-21T03:11:47.123456Z';
+const EXAMPLE_TIME = '2026-11-21T03:11:47.123456Z';
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /** Why a value is refused, to follow "The … field". */
