@@ -8,12 +8,12 @@ import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
 import { loadOrder } from '../commands/orders/loadOrder.js';
 import { streamPagesBackwards } from '../commands/streamPages.js';
-import { firstDeliveryId, loadDelivery, resendId } from '../commands/webhooks/deliveryStream.js';
+import { firstDeliveryId } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import { orderStream, tableStream, webhooksStream } from '../domain/streams.js';
 import { doubled } from '../domain/webhook/delivery.js';
 import type { WebhookEvent } from '../domain/webhook/events.js';
-import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Outcome } from '../ports/messageBroker.js';
 import type { DeliveryQuery } from '../queries/deliveries.js';
 import {
@@ -106,7 +106,7 @@ async function step(
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount, signal })) {
     const events = slice.events.filter(({ position }) => position <= to);
     const all = await requestsFor(eventStore, events, subscriptions);
-    const requests = job.failedOnly ? await failedOf(eventStore, all) : all;
+    const requests = job.failedOnly ? await failedOf(deps, all) : all;
     // The relay publishes those of a backfill, as all replays.
     const requested = await (task === 'backfill'
       ? appendRequests(deps.commands, requests, () => callerOf(job))
@@ -121,20 +121,25 @@ async function step(
   return DONE;
 }
 
-/** Those whose first delivery failed for good; of an order's export, while the order still waits for it. */
+/**
+ * Those whose event has failed deliveries only, as far as the delivery log goes back; of an order's export, while the order
+ * still waits for it.
+ */
 async function failedOf(
-  eventStore: EventStore,
+  { commands: { eventStore, queries } }: RangeDeps,
   requests: readonly DeliveryRequest[],
 ): Promise<readonly DeliveryRequest[]> {
   const failed: DeliveryRequest[] = [];
-  for (const request of requests) {
-    const { tenant, subject, source } = request;
+  for (const { tenant, subject, source, ...request } of requests) {
     const { webhookId, orderId, kind } = subject;
-    const deliveryId = firstDeliveryId(webhookId, source, kind);
-    const first = await loadDelivery(eventStore, { tenant, deliveryId });
-    if (first?.delivery.outcome !== 'failed') continue;
+    const sequence = { gte: source.revision, lte: source.revision };
+    const alike = { webhookId, orderId: orderId || undefined, sequence, limit: PAGE };
+    const messageId = firstDeliveryId(webhookId, source, kind);
+    const sent = (await queries.deliveries.page(tenant, alike)).filter((each) => each.messageId === messageId);
+    if (!sent.some(({ id }) => id === messageId) || sent.some(({ state }) => state !== 'failed')) continue;
     const order = kind === 'order.approved' ? await loadOrder(eventStore, tenant, orderId) : undefined;
-    if (order === undefined || order.state.failed?.approvalEventId === source.id) failed.push(request);
+    if (order === undefined || order.state.failed?.approvalEventId === source.id)
+      failed.push({ tenant, subject, source, ...request });
   }
   return failed;
 }
@@ -195,10 +200,13 @@ async function disabledBefore(
   return undefined;
 }
 
-async function hasRoom({ commands }: RangeDeps, { tenant, webhookId, requested }: RangeJob): Promise<boolean> {
+async function hasRoom(
+  { commands }: RangeDeps,
+  { tenant, webhookId, position, requested }: RangeJob,
+): Promise<boolean> {
   const { eventStore, queries, progress } = commands;
-  const isInLog = await eventStore.holds({ position: requested });
-  if (isInLog && !(await progress.waitFor(tenant, requested, CATCH_UP_MS))) return false;
+  const shown = (await eventStore.holds({ position: requested })) ? Math.max(position, requested) : position;
+  if (!(await progress.waitFor(tenant, shown, CATCH_UP_MS))) return false;
   const open = await queries.deliveries.page(tenant, { webhookId, state: 'open', limit: MAX_OPEN });
   return open.length < MAX_OPEN;
 }
@@ -208,9 +216,6 @@ const backfilled = ({ webhookId, backfillId, kinds, from, to, failedOnly }: Rang
   webhookId,
   kinds,
   wants: ({ metadata: { occurredAt } }) => occurredAt >= from && (to === undefined || occurredAt < to),
-  deliveryId: (event, kind) =>
-    failedOnly
-      ? resendId(webhookId, firstDeliveryId(webhookId, event, kind))
-      : v5(`${backfillId} ${kind} ${event.id}`, webhookId),
+  deliveryId: (event, kind) => v5(`${backfillId} ${kind} ${event.id}`, webhookId),
   replay: { purpose: failedOnly ? 'resend' : 'backfill' },
 });

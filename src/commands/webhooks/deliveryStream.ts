@@ -29,9 +29,6 @@ export const firstDeliveryId = (webhookId: string, event: Pick<RecordedEvent, 'i
   // Approvals were once the only kind, so their ids do not contain it.
   v5(kind === 'order.approved' ? event.id : `${kind} ${event.id}`, webhookId);
 
-/** Id of the first resend of a delivery. */
-export const resendId = (webhookId: string, deliveryId: string): string => v5(`resend ${deliveryId}`, webhookId);
-
 const SUBSCRIBER = { kind: 'system', id: 'webhook-subscriber' } as const;
 
 /**

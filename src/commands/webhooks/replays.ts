@@ -7,10 +7,10 @@ import type { DeliverySubject } from '../../domain/webhook/events.js';
 import { parseBody } from '../body.js';
 import { type Caller, NotFoundError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeWebhook } from '../identity/directoryWriter.js';
-import { type LoadedDelivery, loadDelivery, requestDelivery, resendId } from './deliveryStream.js';
+import { type LoadedDelivery, loadDelivery, requestDelivery } from './deliveryStream.js';
 import { eventKind, eventKinds } from './settings.js';
 
-/** Events that happened from `from` up to now; `failed_only`: those whose delivery failed for good, and was not resent. */
+/** Events that happened from `from` up to now; `failed_only`: those that were delivered neither then nor since. */
 export const backfillBody = z.strictObject({
   from: dateTime,
   events: eventKinds.optional(),
@@ -30,10 +30,7 @@ export async function resendDelivery(
   const id = deliveryId.toLowerCase();
   const sent = validate(id) ? await subjectOf(commands, caller.tenant, id) : undefined;
   if (sent?.webhookId !== webhookId) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
-  const subject = resent(id, sent);
-  // The first resend has the id that a backfill of what failed would use, so that it leaves it out.
-  const first = await requestDelivery(commands, caller, resendId(webhookId, id), subject);
-  return first ?? requestNew(commands, caller, subject);
+  return requestNew(commands, caller, resent(id, sent));
 }
 
 /**
