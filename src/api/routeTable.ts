@@ -32,7 +32,6 @@ import { session } from './platform/session.js';
 import { settings } from './platform/settings.js';
 import { tables } from './platform/tables.js';
 import { users } from './platform/users.js';
-import { webhookDeliveries } from './platform/webhookDeliveries.js';
 import { webhooks } from './platform/webhooks.js';
 import { countingRefusals, limitCaller, limitNetwork } from './rateLimit.js';
 import type { Area, Check } from './routes/operation.js';
@@ -94,18 +93,7 @@ export const areas: readonly Area[] = [
     prefix: PLATFORM_PATH,
     checks: [countingRefusals(authenticateUser), limitCaller],
     // Counts come before `:id`, which would match them.
-    resources: [
-      orderList,
-      orders,
-      ...tables,
-      apiClients,
-      webhooks,
-      webhookDeliveries,
-      users,
-      settings,
-      activity,
-      audit,
-    ],
+    resources: [orderList, orders, ...tables, apiClients, webhooks, users, settings, activity, audit],
   },
   {
     prefix: '/oauth',

@@ -1,7 +1,6 @@
 /** Webhooks, keys and settings of the whole installation. What a tenant's admin does with webhooks is on the platform. */
 import { resealSigningKeys, rotateSigningKey, signingKeysNow } from '../commands/identity/signingKeys.js';
-import { type ResealReport, resealWebhookSecrets } from '../commands/webhooks/secrets.js';
-import { createWebhook } from '../commands/webhooks/settings.js';
+import { createWebhook, type ResealReport, resealWebhookSecrets } from '../commands/webhooks/settings.js';
 import { type Config, readConfig, settingsInUse } from '../config.js';
 import { signerOf } from '../domain/identity/signingKeys.js';
 import { KEY_OVERLAP_HOURS, OPERATOR_LINK_MINUTES } from '../domain/limits.js';
@@ -75,15 +74,13 @@ const reseal = command({
       const unopenable = reports.flatMap((report) => report.unopenable);
       return {
         resealed: reports.reduce((sum, report) => sum + report.resealed, 0),
-        current: reports.reduce((sum, report) => sum + report.current, 0),
         unopenable: unopenable.map((each) => ({ tenant: each.tenant, webhook_id: each.webhookId })),
         signing_keys: signingKeys,
       };
     }),
-  lines: ({ resealed, current, unopenable, signing_keys: signingKeys }) =>
+  lines: ({ resealed, unopenable, signing_keys: signingKeys }) =>
     columns([
       ['sealed again', String(resealed)],
-      ['under the first key already', String(current)],
       ['opened by no key', String(unopenable.length)],
       ['token keys sealed again', String(signingKeys)],
     ]),

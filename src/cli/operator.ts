@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { newId, now } from '../commands/clock.js';
 import { type Caller, NotFoundError } from '../commands/context.js';
 import { TenantParkedError, tenantNow } from '../commands/identity/directoryWriter.js';
-import type { WebhookCommands } from '../commands/webhooks/secrets.js';
+import type { WebhookCommands } from '../commands/webhooks/settings.js';
 import { type Config, readConfig } from '../config.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';

@@ -1,23 +1,42 @@
 /**
- * Webhooks of the organisation (spec §6): `/api/v1/platform/webhooks`. A signing secret is shown once, in the answer to
- * the request that made it.
+ * Webhooks of the organisation (spec §6) and their deliveries: `/api/v1/platform/webhooks`. A signing secret is shown once, in
+ * the answer to the request that made it.
  */
+import { z } from 'zod';
+import { NotFoundError } from '../../commands/context.js';
 import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
-import { type NewSecret, rotateWebhookSecret } from '../../commands/webhooks/secrets.js';
+import { loadDelivery } from '../../commands/webhooks/deliveryStream.js';
+import {
+  backfillBody,
+  requestBackfill,
+  resendDelivery,
+  sendTestEvent,
+  testEventBody,
+} from '../../commands/webhooks/replays.js';
 import {
   changeWebhook,
   changeWebhookBody,
   createWebhook,
+  type NewSecret,
   removeWebhook,
+  rotateWebhookSecret,
   webhookBody,
 } from '../../commands/webhooks/settings.js';
+import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import type { Tenant, Webhook } from '../../domain/identity/directory.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
 import type { DisabledCause } from '../../domain/webhook/events.js';
+import type { DeliveryAttempt, DeliveryLogEntry, DeliveryQuery, DeliveryState } from '../../queries/deliveries.js';
+import { makeBody, sha256Of } from '../../webhooks/webhookRequest.js';
+import { limitOf, revisionCursor } from '../assets/listQuery.js';
+import { untilShown } from '../assets/moments.js';
+import { linkedReply } from '../assets/pages.js';
+import type { Api } from '../deps.js';
 import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import {
   type Call,
+  CHANGES,
   dataReply,
   listReply,
   noContent,
@@ -25,8 +44,9 @@ import {
   type Reply,
   type Resource,
 } from '../routes/operation.js';
+import { parametersIn, parseQuery } from '../routes/query.js';
 
-const DISABLED_CAUSES: readonly DisabledCause[] = ['admin', 'gone', 'failing'];
+const CAUSES: readonly DisabledCause[] = ['admin', 'gone', 'failing'];
 
 const webhookView = json.view<Webhook>({
   id: json.uuid,
@@ -39,17 +59,57 @@ const webhookView = json.view<Webhook>({
   created_at: json.timestamp,
 });
 
-const schemas: json.Schemas = {
-  Webhook: webhookView.schema,
-  WebhookDisabled: json.closedObject({ cause: json.oneOf(DISABLED_CAUSES), reason: json.text, since: json.timestamp }),
-  WebhookWithSecret: json.closedObject({
-    ...webhookView.properties,
-    secret: { type: 'string' },
-  }),
-};
+const DELIVERY_STATES: readonly DeliveryState[] = ['open', 'succeeded', 'failed'];
 
-/** For all paths below `/webhooks/:id`. */
-export const WEBHOOK_IDS = { id: pathText('webhook_id'), deliveryId: pathText('delivery_id') };
+const attemptView = json.view<DeliveryAttempt>({
+  attempt: { type: 'integer', minimum: 1, maximum: 5 },
+  url: json.text,
+  body_sha256: json.nullableText,
+  started_at: json.timestamp,
+  ended_at: json.orNull(json.timestamp),
+  duration_ms: { type: ['integer', 'null'], minimum: 0 },
+  status: { type: ['integer', 'null'] },
+  reason: json.nullableText,
+  response_body: json.nullableText,
+});
+
+export const deliveryView = json.view<DeliveryLogEntry>({
+  id: json.uuid,
+  message_id: json.text,
+  kind: json.oneOf(WEBHOOK_EVENT_KINDS),
+  purpose: json.nullableText,
+  order_id: json.nullableText,
+  table: json.nullableText,
+  sequence: json.count,
+  state: json.oneOf(DELIVERY_STATES),
+  requested_at: json.timestamp,
+  ended_at: json.orNull(json.timestamp),
+  reason: json.nullableText,
+  retry_at: json.orNull(json.timestamp),
+  attempts: [json.listOf(json.ref('DeliveryAttempt')), ({ attempts }) => attempts.map(attemptView.show)],
+});
+
+/** An open delivery to a disabled webhook says why it waits. */
+export function shownDelivery({ webhooks }: Pick<Tenant, 'webhooks'>, entry: DeliveryLogEntry): object {
+  const disabled = entry.state === 'open' ? webhooks.get(entry.webhookId)?.disabled : undefined;
+  const reason = disabled === undefined ? entry.reason : `The webhook is disabled: ${disabled.reason}`;
+  return deliveryView.show({ ...entry, reason });
+}
+
+const deliveryQuery = z.object({
+  state: z.enum(DELIVERY_STATES, `must be one of ${DELIVERY_STATES.join(', ')}.`).optional(),
+  order_id: z.string().toLowerCase().optional(),
+  since: dateTime.optional().meta({ description: 'Requested at this time or later.' }),
+  cursor: revisionCursor,
+  limit: limitOf(100),
+});
+
+/** Its entry in the log. @throws NotFoundError */
+async function found({ queries }: Api, { tenant, path: { id, deliveryId } }: Call) {
+  const entry = await queries.deliveries.delivery(tenant.name, deliveryId.toLowerCase());
+  if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
+  return entry;
+}
 
 /** @throws HttpError 404 */
 const webhookOf = (tenant: Tenant | undefined, id: string): Webhook => known(tenant?.webhooks, id, 'webhook');
@@ -62,8 +122,16 @@ function changedReply({ tenant, secret }: DirectoryChange & Partial<NewSecret>, 
 
 export const webhooks: Resource = {
   tag: 'platform: webhooks',
-  pathParameters: WEBHOOK_IDS,
-  schemas,
+  pathParameters: { id: pathText('webhook_id'), deliveryId: pathText('delivery_id') },
+  schemas: {
+    Webhook: webhookView.schema,
+    WebhookDisabled: json.closedObject({ cause: json.oneOf(CAUSES), reason: json.text, since: json.timestamp }),
+    WebhookWithSecret: json.closedObject({ ...webhookView.properties, secret: { type: 'string' } }),
+    Delivery: deliveryView.schema,
+    DeliveryAttempt: attemptView.schema,
+    DeliveryBody: json.closedObject({ body: json.text, sha256: json.text }),
+    RequestedDelivery: json.closedObject({ delivery_id: json.uuid }),
+  },
   operations: {
     'GET /webhooks': {
       id: 'platformListWebhooks',
@@ -76,11 +144,7 @@ export const webhooks: Resource = {
       id: 'platformCreateWebhook',
       summary: 'Create a webhook',
       allow: 'admins',
-      body: json.bodyOf(webhookBody, {
-        url: 'https://erp.example.com/orders',
-        events: ['order.approved'],
-        custom_data: { company: 7 },
-      }),
+      body: json.bodyOf(webhookBody, { url: 'https://erp.example.com/orders', custom_data: { company: 7 } }),
       status: 201,
       answer: json.one('WebhookWithSecret'),
       async handle(api, { caller, body }) {
@@ -118,6 +182,93 @@ export const webhooks: Resource = {
       allow: 'admins',
       handle: async ({ commands }, { caller, path: { id } }) =>
         changedReply(await rotateWebhookSecret(commands, caller, id), id),
+    },
+    'GET /webhooks/:id/deliveries': {
+      id: 'platformListDeliveries',
+      work: 'list',
+      summary: 'The delivery log, the newest first',
+      allow: 'adminsAndAuditors',
+      query: parametersIn(deliveryQuery),
+      answer: json.linkedPage('Delivery'),
+      async handle(api, call, cancellation) {
+        const { tenant, path } = call;
+        const { order_id: orderId, cursor, limit, ...query } = parseQuery(deliveryQuery, call.query);
+        const after = cursor === undefined ? undefined : Number(cursor);
+        const webhookId = path.id;
+        const read = (asked: Omit<DeliveryQuery, 'webhookId'>) =>
+          api.queries.deliveries.page(tenant.name, { ...asked, webhookId }, cancellation);
+        const entries = await read({ ...query, orderId, after, limit: limit + 1 });
+        // A removed webhook still has its log.
+        if (entries.length === 0 && !tenant.webhooks.has(webhookId) && (await read({ limit: 1 })).length === 0)
+          throw new NotFoundError(`There is no webhook ${webhookId}.`);
+        const page = entries.slice(0, limit);
+        const shown = page.map((entry) => shownDelivery(tenant, entry));
+        return linkedReply(api, call, shown, entries.length > limit ? page.at(-1)?.position : undefined);
+      },
+    },
+    'GET /webhooks/:id/deliveries/:deliveryId': {
+      id: 'platformGetDelivery',
+      summary: 'One delivery',
+      allow: 'adminsAndAuditors',
+      answer: json.one('Delivery'),
+      async handle(api, call) {
+        // It may have been asked for a moment ago, by a resend or a test.
+        await untilShown(api, call.tenant.name);
+        return dataReply(shownDelivery(call.tenant, await found(api, call)));
+      },
+    },
+    'GET /webhooks/:id/deliveries/:deliveryId/body': {
+      work: 'costly',
+      id: 'platformGetDeliveryBody',
+      summary: 'What is sent',
+      description:
+        'Made again from the log, as the next attempt would be. What an attempt sent was the same if its body_sha256 is this sha256: so it is for approvals and tables unless the custom data changed. Other events of an order name records as they are.',
+      allow: 'adminsAndAuditors',
+      answer: json.one('DeliveryBody'),
+      async handle(api, call) {
+        const { tenant } = call;
+        const { id: deliveryId, webhookId } = await found(api, call);
+        const loaded = await loadDelivery(api.commands.eventStore, { tenant: tenant.name, deliveryId });
+        if (loaded === undefined) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
+        const { customData = {} } = tenant.webhooks.get(webhookId) ?? {};
+        const body = await makeBody(api.commands, tenant, { customData }, loaded.delivery.subject);
+        return dataReply({ body: body.toString(), sha256: sha256Of(body) });
+      },
+    },
+    'POST /webhooks/:id/deliveries/:deliveryId/resend': {
+      id: 'platformResendDelivery',
+      grows: CHANGES,
+      summary: 'Send it again, whatever its outcome',
+      allow: 'admins',
+      status: 202,
+      answer: json.one('RequestedDelivery'),
+      async handle({ commands }, { caller, path }) {
+        return dataReply({ delivery_id: await resendDelivery(commands, caller, path.id, path.deliveryId) });
+      },
+    },
+    'POST /webhooks/:id/backfill': {
+      id: 'platformBackfillWebhook',
+      grows: CHANGES,
+      summary: 'Send the events since a time, also from before the webhook was made; or those whose delivery failed',
+      allow: 'admins',
+      body: json.bodyOf(backfillBody, { from: '2026-11-01T00:00:00Z', events: ['order.approved'] }),
+      status: 202,
+      answer: json.answer('It has begun.', json.dataOf(json.closedObject({ backfill_id: json.uuid }))),
+      async handle({ commands }, { caller, path: { id }, body }) {
+        return dataReply({ backfill_id: await requestBackfill(commands, caller, id, body) });
+      },
+    },
+    'POST /webhooks/:id/test': {
+      id: 'platformTestWebhook',
+      grows: CHANGES,
+      summary: 'Send it an event that is about nothing, with the custom data alone',
+      allow: 'admins',
+      body: json.bodyOf(testEventBody, { event: 'order.approved' }),
+      status: 202,
+      answer: json.one('RequestedDelivery'),
+      async handle({ commands }, { caller, path: { id }, body }) {
+        return dataReply({ delivery_id: await sendTestEvent(commands, caller, id, body) });
+      },
     },
   },
 };

@@ -34,41 +34,28 @@ const SUBSCRIBER = { kind: 'system', id: 'webhook-subscriber' } as const;
 /**
  * Requests a delivery.
  * @param log `newId` gives the id of the event: with the same id again, the append succeeds and stores nothing
- * @returns the delivery as requested; if the event was there before, it may have progressed. Undefined when another event
- *   requested a delivery of this id
+ * @returns where the request is; undefined when another event requested a delivery of this id
  */
-export async function requestDelivery(
+export function requestDelivery(
   log: LogAccess,
   caller: Caller,
   deliveryId: string,
   subject: DeliverySubject,
-): Promise<LoadedDelivery | undefined> {
-  const { tenant } = caller;
+): Promise<AppendResult | undefined> {
   const event = { type: 'DeliveryRequested', data: subject } as const;
-  const appended = await beginStream(log, caller, deliveryStream(tenant, deliveryId), [event]);
-  if (appended === undefined) return undefined;
-  const { events, revision, position } = appended;
-  return deliveryOf(
-    { tenant, deliveryId },
-    events.map((each) => ({ ...each, revision, position })),
-  );
+  return beginStream(log, caller, deliveryStream(caller.tenant, deliveryId), [event]);
 }
 
 const evolveDelivery = (delivery: Delivery | undefined, { type, data, metadata }: EventToAppend): Delivery =>
   evolve(delivery, { type, data } as DeliveryEvent, metadata.occurredAt);
 
 /** The delivery, from its stream; undefined when it was never requested. */
-export async function loadDelivery(eventStore: StreamReads, key: DeliveryKey): Promise<LoadedDelivery | undefined> {
-  const events: RecordedEvent[] = [];
-  for await (const page of streamPages(eventStore, deliveryStream(key.tenant, key.deliveryId))) events.push(...page);
-  return deliveryOf(key, events);
-}
-
-/** @param events of its stream, from the first on */
-function deliveryOf(
+export async function loadDelivery(
+  eventStore: StreamReads,
   { tenant, deliveryId }: DeliveryKey,
-  events: readonly (EventToAppend & AppendResult)[],
-): LoadedDelivery | undefined {
+): Promise<LoadedDelivery | undefined> {
+  const events: RecordedEvent[] = [];
+  for await (const page of streamPages(eventStore, deliveryStream(tenant, deliveryId))) events.push(...page);
   const delivery = events.reduce<Delivery | undefined>(evolveDelivery, undefined);
   const [requested] = events;
   const last = events.at(-1);

@@ -2,13 +2,12 @@
 import { validate } from 'uuid';
 import { z } from 'zod';
 import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
-import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
 import type { DeliverySubject } from '../../domain/webhook/events.js';
 import { parseBody } from '../body.js';
 import { type Caller, NotFoundError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeWebhook } from '../identity/directoryWriter.js';
-import { type LoadedDelivery, loadDelivery, requestDelivery } from './deliveryStream.js';
-import { eventKind, eventKinds } from './settings.js';
+import { loadDelivery, requestDelivery } from './deliveryStream.js';
+import { eventKind, eventKinds, inOrder } from './settings.js';
 
 /** Events that happened from `from` up to now; `failed_only`: those that were delivered neither then nor since. */
 export const backfillBody = z.strictObject({
@@ -19,18 +18,24 @@ export const backfillBody = z.strictObject({
 
 export const testEventBody = z.strictObject({ event: eventKind });
 
-/** Sends the same event to the same webhook again, however the delivery ended. */
+/**
+ * Sends the same event to the same webhook again, however the delivery ended, with the same `webhook-id`, so that a receiver
+ * that has it already can tell. @returns the new delivery's id @throws NotFoundError
+ */
 export async function resendDelivery(
   commands: DirectoryCommands,
   caller: Caller,
   webhookId: string,
   deliveryId: string,
-): Promise<LoadedDelivery> {
-  await checkWebhook(commands, caller, webhookId);
+): Promise<string> {
+  const { tenant } = caller;
   const id = deliveryId.toLowerCase();
-  const sent = validate(id) ? await subjectOf(commands, caller.tenant, id) : undefined;
-  if (sent?.webhookId !== webhookId) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
-  return requestNew(commands, caller, resent(id, sent));
+  const sent = validate(id) ? await loadDelivery(commands.eventStore, { tenant, deliveryId: id }) : undefined;
+  if (sent?.delivery.subject.webhookId !== webhookId)
+    throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
+  const { after: _, ...subject } = sent.delivery.subject;
+  const purpose = subject.purpose === 'test' ? 'test' : 'resend';
+  return request(commands, caller, { ...subject, purpose, messageId: subject.messageId ?? id });
 }
 
 /**
@@ -48,49 +53,28 @@ export async function requestBackfill(
   if (from >= commands.now()) throw new ValidationError({ from: ['The from field must be in the past.'] });
   const backfillId = commands.newId();
   await writeWebhook(commands, caller, webhookId, ({ id, events }) => {
-    const kinds = WEBHOOK_EVENT_KINDS.filter((each) => (wanted ?? events).includes(each));
-    return [
-      { type: 'WebhookBackfillRequested', data: { id, backfillId, kinds, from, ...(failedOnly && { failedOnly }) } },
-    ];
+    const data = { id, backfillId, kinds: inOrder(wanted ?? events), from, ...(failedOnly && { failedOnly }) };
+    return [{ type: 'WebhookBackfillRequested', data }];
   });
   return backfillId;
 }
 
 /** Sends an event of this kind that is about nothing, whether the webhook subscribes to it or not. */
-export async function sendTestEvent(
+export function sendTestEvent(
   commands: DirectoryCommands,
   caller: Caller,
   webhookId: string,
   body: unknown,
-): Promise<LoadedDelivery> {
-  const { event } = parseBody(testEventBody, body);
-  await checkWebhook(commands, caller, webhookId);
+): Promise<string> {
+  const { event: kind } = parseBody(testEventBody, body);
   const noSource = { orderId: '', sourceEventId: '', sourceRevision: 0 };
-  return requestNew(commands, caller, { webhookId, kind: event, ...noSource, purpose: 'test' });
+  return request(commands, caller, { webhookId, kind, ...noSource, purpose: 'test' });
 }
 
-/** Asks the log, since the directory of this process may not know the webhook yet. @throws NotFoundError */
-const checkWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<unknown> =>
-  writeWebhook(commands, caller, id, () => []);
-
-/** The same event with the same `webhook-id`, so that a receiver that has it already can tell. */
-function resent(deliveryId: string, { after: _, ...sent }: DeliverySubject): DeliverySubject {
-  return { ...sent, purpose: sent.purpose === 'test' ? 'test' : 'resend', messageId: sent.messageId ?? deliveryId };
-}
-
-const subjectOf = async (
-  { eventStore }: DirectoryCommands,
-  tenant: string,
-  deliveryId: string,
-): Promise<DeliverySubject | undefined> => (await loadDelivery(eventStore, { tenant, deliveryId }))?.delivery.subject;
-
-async function requestNew(
-  commands: DirectoryCommands,
-  caller: Caller,
-  subject: DeliverySubject,
-): Promise<LoadedDelivery> {
+async function request(commands: DirectoryCommands, caller: Caller, subject: DeliverySubject): Promise<string> {
+  // Asks the log: the directory of this process may not know the webhook yet.
+  await writeWebhook(commands, caller, subject.webhookId, () => []);
   const deliveryId = commands.newId();
-  const requested = await requestDelivery(commands, caller, deliveryId, subject);
-  if (requested === undefined) throw new Error(`The new id ${deliveryId} was taken.`);
-  return requested;
+  await requestDelivery(commands, caller, deliveryId, subject);
+  return deliveryId;
 }

@@ -1,4 +1,5 @@
-/** Webhooks (spec §6): where a tenant's events are sent. */
+/** Webhooks (spec §6): where a tenant's events are sent, and the secrets that sign them. Each is shown once and stored sealed. */
+import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { boundedList } from '../../domain/boundedList.js';
 import type { Webhook } from '../../domain/identity/directory.js';
@@ -7,15 +8,16 @@ import { webhooksStream } from '../../domain/streams.js';
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../domain/webhook/catalogue.js';
 import type { CustomData, DisabledCause, WebhookEvent } from '../../domain/webhook/events.js';
 import { parseBody, shortText } from '../body.js';
-import { type Caller, ValidationError } from '../context.js';
+import { type Caller, type Commands, UnopenableSecretError, ValidationError } from '../context.js';
 import {
   changesOf,
+  type DirectoryChange,
+  type DirectoryCommands,
   type DirectoryWrite,
   refuseMore,
   writeDirectory,
   writeWebhook,
 } from '../identity/directoryWriter.js';
-import { type NewSecret, newSigningSecret, type WebhookCommands } from './secrets.js';
 
 const isTarget = (text: string): boolean => {
   if (!URL.canParse(text)) return false;
@@ -45,22 +47,17 @@ const customData = z
   })
   .meta({ type: 'object', additionalProperties: true });
 
+const given = { url, name: shortText.optional(), events: eventKinds, custom_data: customData };
 export const webhookBody = z.strictObject({
-  url,
-  name: shortText.optional(),
+  ...given,
   events: eventKinds.default(['order.approved']),
   custom_data: customData.default({}),
 });
+export const changeWebhookBody = z.strictObject({ ...given, enabled: z.boolean('must be true or false.') }).partial();
 
-export const changeWebhookBody = z
-  .strictObject({
-    url,
-    name: shortText,
-    events: eventKinds,
-    custom_data: customData,
-    enabled: z.boolean('must be true or false.'),
-  })
-  .partial();
+export type WebhookCommands = DirectoryCommands & Pick<Commands, 'secretBox'>;
+
+export type NewSecret = DirectoryChange & { readonly secret: string };
 
 /** Why a URL cannot be a target, to follow "The url field"; undefined when it can. */
 export type CheckTarget = (url: string) => Promise<string | undefined>;
@@ -128,5 +125,47 @@ async function targetOf(text: string, checkTarget: CheckTarget): Promise<URL> {
 }
 
 /** Each kind once, in the order of the catalogue. */
-const inOrder = (kinds: readonly WebhookEventKind[]): readonly WebhookEventKind[] =>
+export const inOrder = (kinds: readonly WebhookEventKind[]): readonly WebhookEventKind[] =>
   WEBHOOK_EVENT_KINDS.filter((kind) => kinds.includes(kind));
+
+/** A symmetric key in the form of Standard Webhooks. */
+const newSigningSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
+
+/** A new secret. The one before signs beside it for a day, so that receivers can verify every attempt meanwhile. */
+export async function rotateWebhookSecret(commands: WebhookCommands, caller: Caller, id: string): Promise<NewSecret> {
+  const secret = newSigningSecret();
+  const sealedSecret = commands.secretBox.seal(secret);
+  const rotated = { type: 'WebhookSecretRegenerated', data: { id, sealedSecret } } as const;
+  return { ...(await writeWebhook(commands, caller, id, () => [rotated])), secret };
+}
+
+export type ResealReport = {
+  /** How many were sealed again. */
+  readonly resealed: number;
+  /** Webhooks whose secrets no key opens; they are left as they are. */
+  readonly unopenable: readonly { readonly tenant: string; readonly webhookId: string }[];
+};
+
+/**
+ * Seals again, under the first key, each secret of the tenant's webhooks that is under another key. It is one append,
+ * decided on the current stream, so that a secret that is replaced meanwhile is never brought back.
+ */
+export async function resealWebhookSecrets(commands: WebhookCommands, caller: Caller): Promise<ResealReport> {
+  let report: ResealReport = { resealed: 0, unopenable: [] };
+  await writeDirectory(commands, caller, webhooksStream(caller.tenant), ({ webhooks }) => {
+    const unopenable: { tenant: string; webhookId: string }[] = [];
+    const events = [...webhooks.values()].flatMap(({ id, sealedSecret: sealed }): readonly WebhookEvent[] => {
+      try {
+        const sealedSecret = commands.secretBox.reseal(sealed);
+        return sealedSecret === undefined ? [] : [{ type: 'WebhookSecretsResealed', data: { id, sealedSecret } }];
+      } catch (error) {
+        if (!(error instanceof UnopenableSecretError)) throw error;
+        unopenable.push({ tenant: caller.tenant, webhookId: id });
+        return [];
+      }
+    });
+    report = { resealed: events.length, unopenable };
+    return events;
+  });
+  return report;
+}
