@@ -22,7 +22,7 @@ import { keptCheckpoint, openBroker, openDirectory, openRowReads, removeDamaged 
 import { registerFigures } from './service/figures.js';
 import { type EngineProbes, RowWatch, readiness } from './service/health.js';
 import { openKeys, openTokens } from './service/keys.js';
-import { openOperatorParts, parkedTenants } from './service/operatorParts.js';
+import { operatorParts, parkedTenants } from './service/operatorParts.js';
 import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
 import { startRowsThread } from './service/rowsThread.js';
 import { listLimits, quotasOf, webhookSettings } from './service/settings.js';
@@ -204,7 +204,6 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
     broker,
   });
   const seen = { log, eventStore, progress, runJob: following?.run, directory };
-  const operator = parts.add(openOperatorParts(config, seen), (each) => each.stop());
   const tree = isApi ? parts.add(startAuditTree(config, log, metrics.registry), (each) => each.stop()) : undefined;
   const deps: ApiDeps = {
     commands,
@@ -233,7 +232,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
       behind: () => progress.behind(),
       rowsFailure: () => following?.failure(),
     }),
-    operator,
+    operator: operatorParts(config, seen),
     checkWebhookTarget: createTargetCheck(policy),
   };
   // Answers should show everything acknowledged before the start. But the start does not wait for a long backlog or for rows

@@ -96,13 +96,9 @@ const activitySearch = (search: Search): ActivitySearch =>
     to: text(search.to),
   }) as ActivitySearch;
 
-export type LogSearch = { readonly stream?: string };
-const logSearch = (search: Search): LogSearch => set({ stream: text(search.stream) }) as LogSearch;
-
 const at = createRoute;
 const orders = () => import('./orders/OrderList');
 const tables = () => import('./tables/TableRecords');
-const log = () => import('./operator/Log');
 
 const pages = [
   at({
@@ -236,18 +232,6 @@ const pages = [
     getParentRoute: () => root,
     path: '/operator/projections',
     component: lazyRouteComponent(() => import('./operator/Projections'), 'Projections'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/operator/log',
-    validateSearch: logSearch,
-    component: lazyRouteComponent(log, 'Log'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/operator/log/event',
-    validateSearch: ({ stream, revision }: Search) => ({ stream: text(stream) ?? '', revision: Number(revision) || 0 }),
-    component: lazyRouteComponent(log, 'LogEvent'),
   }),
   at({
     getParentRoute: () => root,

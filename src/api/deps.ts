@@ -85,8 +85,6 @@ export type Api = ApiDeps & {
   readonly inFlight: Tally;
   /** Pairs of account and network that have opened the account. */
   readonly opened: LRUCache<string, true>;
-  /** Ids of links to the operator's console that were used in this process. */
-  readonly operatorLinks: LRUCache<string, true>;
   /** An OpenAPI document and its tag. @throws HttpError 413 if it exceeds MAX_OPENAPI_BYTES */
   readonly openApi: (audience: Audience, subject: Described) => { readonly body: Uint8Array; readonly tag: string };
 };

@@ -14,9 +14,6 @@ import type { Area } from './routes/operation.js';
 import { areaRouter, optionsOfService } from './routes/router.js';
 import { areas, areasOf, healthArea } from './routeTable.js';
 
-/** Links that a process knows as used, beside the log; it forgets the oldest. */
-const MAX_USED_OPERATOR_LINKS = 1_000;
-
 /** Pairs of account and network that have opened the account; the least recently used are forgotten. */
 const MAX_KNOWN_OPENINGS = 50_000;
 
@@ -36,7 +33,6 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     buckets: new TokenBuckets(),
     inFlight: new Tally(),
     opened: new LRUCache({ max: MAX_KNOWN_OPENINGS }),
-    operatorLinks: new LRUCache({ max: MAX_USED_OPERATOR_LINKS }),
     openApi: openApiWriter(areasOf),
   };
   showWork(deps.metrics.registry, api.work);

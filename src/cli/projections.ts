@@ -73,7 +73,7 @@ const retry = work(
 
 export const projectionCommands = [list, verify, rebuild, retry];
 
-/** The running service does the work, also when this command ends: the operator's console can cancel it. */
+/** The running service does the work, also when this command ends. */
 const workOn = (request: JobRequest): Promise<Outcome> =>
   withLog(async (tools) => {
     if (request.tenant !== undefined) await requireTenant(tools, request.tenant);
@@ -99,10 +99,8 @@ async function signedIn(tools: Tools): Promise<Session> {
 
 const LOOK_MS = 100;
 
-/** This release has made it, or one that is near to it. */
 const jobNow = z.looseObject({
   id: z.string(),
-  state: z.string(),
   ended_at: z.string().nullable(),
   error: z.string().nullable(),
   progress: z.object({ tenant: z.string(), done: z.number(), of: z.number() }).nullable(),
@@ -119,8 +117,7 @@ async function jobDone(
   for (;;) {
     const jobs = z.array(jobNow).parse(await ask(session, 'GET', '/jobs'));
     const job = jobs.find((each) => each.id === id);
-    if (job === undefined || job.state === 'cancelled')
-      throw new CliError('The job was cancelled, by another operator or by the end of the service.');
+    if (job === undefined) throw new CliError('The service has begun again meanwhile, and its work ended.');
     const { progress, reports, error } = job;
     if (progress !== null) onProgress(progress.done, progress.of, { tenant: progress.tenant });
     if (error !== null) throw new CliError(error);

@@ -30,7 +30,7 @@ export type JobReport = {
 export const isGood = ({ outcome }: Pick<JobReport, 'outcome'>): boolean =>
   outcome !== 'different' && outcome !== 'failed';
 
-export const JOB_STATES = ['running', 'done', 'failed', 'cancelled'] as const;
+export const JOB_STATES = ['running', 'done', 'failed'] as const;
 
 export type RowJob = JobRequest & {
   readonly id: string;
@@ -51,6 +51,4 @@ export interface RowJobs {
   start(request: JobRequest, operator: string): RowJob | undefined;
   /** The latest first. */
   all(): readonly RowJob[];
-  /** It ends soon, and has changed nothing that was not reported. @returns false if it is not at work */
-  cancel(id: string): boolean;
 }

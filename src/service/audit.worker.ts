@@ -8,7 +8,6 @@ import { openNote, parseCheckpoint } from '../audit/note.js';
 import { proveEvent, proveStream } from '../audit/proof.js';
 import { DamagedTileError } from '../audit/tiles.js';
 import { isProvable, parseStream } from '../domain/streams.js';
-import { giveWay } from '../supervision/threads.js';
 import { sleep } from '../supervision/waiting.js';
 import type { TreeMessages, TreeQuestion, TreeThreadData } from './auditTree.js';
 import { openStoredLog } from './engines.js';
@@ -18,9 +17,6 @@ import { keyDirectory, openTree, treeDirectory } from './treeFiles.js';
 /** How long a question waits for the latest events to be in the tree, and how often it looks. */
 const CATCH_UP_MS = 2_000;
 const LOOK_MS = 50;
-
-// No request waits for the tree.
-giveWay();
 
 const config = workerData as TreeThreadData;
 const directory = treeDirectory(config);

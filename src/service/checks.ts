@@ -1,7 +1,7 @@
 /** Cheap checks of files, keys and disk, each with a remedy: for `doctor`, and for the operator's console. */
 import { existsSync } from 'node:fs';
 import type { Config } from '../config.js';
-import { diskOf, prepareDataDirectory } from './dataDirectory.js';
+import { diskOf, lastBackupAt, prepareDataDirectory } from './dataDirectory.js';
 import { userOf } from './directoryUse.js';
 import { knownInstallationKeys } from './keys.js';
 import { HOW_TO_RESUME, heldSentence, heldWebhooks } from './webhooks.js';
@@ -59,6 +59,22 @@ async function files(config: Config): Promise<Looked> {
     findings: problem === undefined ? [] : [{ problem, remedy: FOR_ITS_OWNER }],
   };
 }
+
+/** As in docs/alerts.yml. */
+const BACKUP_OVERDUE_MS = 36 * 3_600_000;
+
+/** For those who watch: `doctor` is run before the first backup too. */
+export const backupCheck = (config: Config): Promise<Checked> =>
+  checked('backup', AS_ITS_USER, async () => {
+    const at = await lastBackupAt(config.DATA_DIR);
+    const detail = at === undefined ? 'never with this DATA_DIR' : `the last at ${new Date(at).toISOString()}`;
+    const problem = `The last backup is older than a day and a half, or there is none: ${detail}.`;
+    const isLate = Date.now() - (at ?? 0) > BACKUP_OVERDUE_MS;
+    return {
+      detail,
+      findings: isLate ? [{ problem, remedy: 'Run "dynamic-assets backup <directory>" each day.' }] : [],
+    };
+  });
 
 /** A busy service fills this much within an hour. */
 const LEAST_FREE_BYTES = 1024 ** 3;

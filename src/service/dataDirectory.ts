@@ -62,17 +62,6 @@ export async function diskOf(directory: string): Promise<{ readonly free: number
   return { free: bavail * bsize, size: blocks * bsize };
 }
 
-/** Size of the embedded event log with its write-ahead log. */
-export async function logFileBytes(directory: string): Promise<number> {
-  const sizes = ['events.db', 'events.db-wal'].map((name) =>
-    stat(join(directory, name)).then(
-      ({ size }) => size,
-      () => 0,
-    ),
-  );
-  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
-}
-
 type DiskConfig = Pick<Config, 'DATA_DIR' | 'DISK_RESERVE' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'>;
 
 /** As of a moment ago. Without embedded engines next to nothing is written to the disk of DATA_DIR, and nothing is refused. */

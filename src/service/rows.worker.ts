@@ -4,39 +4,34 @@ import { rebuild, verify, type WorkOptions } from '../projections/copies.js';
 import { Follower } from '../projections/follower.js';
 import type { JobReport, JobRequest } from '../projections/rowJobs.js';
 import { slicesOf } from '../projections/rows.js';
-import { giveWay } from '../supervision/threads.js';
 import { sleep } from '../supervision/waiting.js';
 import { openRowWriter } from './engines.js';
 import { openOwnLog } from './ownLog.js';
 import type { RowsMessages, RowsThreadData } from './rowsThread.js';
 import { insideThread } from './thread.js';
 
-// No write waits for the threads of others.
-giveWay();
-
 const config = workerData as RowsThreadData;
 const thread = insideThread<RowsMessages>();
 let follower: Follower | undefined;
 
-thread.serve(async (request, { signal, onProgress }) => {
+const { signal } = thread.stopping;
+thread.serve(async (request, tell) => {
   const all = request.tenant === undefined ? [...(await writer.tenants()).keys()].sort() : [request.tenant];
   for (const tenant of all) {
-    signal.throwIfAborted();
-    const told = (done: number, of: number): void => onProgress({ tenant, tenants: all.length, done, of });
-    const report = await workOn(tenant, request, { signal, onProgress: told });
-    if (report !== undefined) onProgress({ report });
+    const onProgress = (done: number, of: number): void => tell({ tenant, tenants: all.length, done, of });
+    const report = await workOn(tenant, request, { signal, onProgress });
+    if (report !== undefined) tell({ report });
   }
 });
 
 /** The tenants of a process that is gone have come to another one by then. */
 const FOLLOWED_WITHIN_MS = 10_000;
 
-/** Undefined: there was nothing to do. @throws the reason of the signal */
+/** Undefined: there was nothing to do. @throws when the thread stops */
 async function workOn(tenant: string, request: JobRequest, options: WorkOptions): Promise<JobReport | undefined> {
   const failed = (error: string): JobReport => ({ tenant, outcome: 'failed', differences: [], error });
   const until = Date.now() + FOLLOWED_WITHIN_MS;
-  const isStopping = () => thread.stopping.signal.aborted;
-  while (!follower?.has(tenant) && !isStopping() && Date.now() < until) await sleep(100, options.signal);
+  while (!follower?.has(tenant) && !signal.aborted && Date.now() < until) await sleep(100, signal);
   const current = follower;
   if (!current?.has(tenant)) return failed('It was deleted, or another process makes its rows: ask that one.');
   try {
@@ -49,9 +44,9 @@ async function workOn(tenant: string, request: JobRequest, options: WorkOptions)
     const differences = await verify(current, writer, tenant, options);
     return { tenant, outcome: differences.length === 0 ? 'equal' : 'different', differences };
   } catch (error) {
-    options.signal.throwIfAborted();
+    signal.throwIfAborted();
     // This process has got other tenants, so that another follower has begun.
-    if (!current.has(tenant) && !isStopping()) return workOn(tenant, request, options);
+    if (!current.has(tenant)) return workOn(tenant, request, options);
     return failed(error instanceof Error ? error.message : String(error));
   }
 }
@@ -61,7 +56,7 @@ const { writer, share, close } = await openRowWriter(config, config.owner);
 const eventStore = await openOwnLog(config, { acceptLog: false });
 const options = { deliveryLogDays: config.DELIVERY_LOG_DAYS };
 try {
-  await share(thread.stopping.signal, async (signal, isOwn) => {
+  await share(signal, async (until, isOwn) => {
     follower = new Follower({
       eventStore,
       writer,
@@ -70,7 +65,7 @@ try {
       isOwn,
       acceptLog: config.acceptLog,
     });
-    await follower.run(signal).finally(() => {
+    await follower.run(until).finally(() => {
       follower = undefined;
     });
   });

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { parentPort, Worker } from 'node:worker_threads';
 import { keepRunning } from '../supervision/keepRunning.js';
-import { sendable } from '../supervision/threads.js';
+import { giveWay, sendable } from '../supervision/threads.js';
 import { sleep } from '../supervision/waiting.js';
 
 /** What the messages of a thread carry. */
@@ -13,10 +13,7 @@ type Kinds = {
   readonly news: unknown;
 };
 
-type Message<Of extends Kinds> =
-  | { readonly kind: 'stop' }
-  | { readonly kind: 'ask'; readonly id: string; readonly request: Of['request'] }
-  | { readonly kind: 'cancel'; readonly id: string };
+type Message<Of extends Kinds> = 'stop' | { readonly id: string; readonly request: Of['request'] };
 
 type Told<Of extends Kinds> =
   | { readonly kind: 'news'; readonly news: Of['news'] }
@@ -63,7 +60,7 @@ export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<O
     started.on('error', (error) => receive({ kind: 'failed', error }));
     let timer: NodeJS.Timeout | undefined;
     const stop = (): void => {
-      started.postMessage({ kind: 'stop' } satisfies Message<Of>);
+      started.postMessage('stop' satisfies Message<Of>);
       timer = setTimeout(() => void started.terminate(), STOP_MS);
     };
     stopped.addEventListener('abort', stop);
@@ -83,14 +80,11 @@ export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<O
     /** @throws what the work throws; Error if the thread does not run, or ends meanwhile */
     async ask(
       request: Of['request'],
-      signal?: AbortSignal,
       onProgress: (progress: Of['progress']) => void = () => undefined,
     ): Promise<Of['answer']> {
       const to = worker;
       if (to === undefined) throw failure ?? new Error('The thread that does this does not run now.');
       const id = randomUUID();
-      const cancel = (): void => to.postMessage({ kind: 'cancel', id } satisfies Message<Of>);
-      signal?.addEventListener('abort', cancel);
       try {
         return await new Promise<Of['answer']>((resolve, reject) => {
           asked.set(id, (told) => {
@@ -98,10 +92,9 @@ export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<O
             else if (told.kind === 'answer') resolve(told.answer);
             else if (told.kind === 'error') reject(told.error);
           });
-          to.postMessage({ kind: 'ask', id, request } satisfies Message<Of>);
+          to.postMessage({ id, request } satisfies Message<Of>);
         });
       } finally {
-        signal?.removeEventListener('abort', cancel);
         asked.delete(id);
       }
     },
@@ -112,38 +105,30 @@ export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<O
   };
 }
 
-type Work<Of extends Kinds> = (
-  request: Of['request'],
-  options: { readonly signal: AbortSignal; readonly onProgress: (progress: Of['progress']) => void },
-) => Promise<Of['answer']>;
-
 /** The other end. What was sent before `serve` is delivered then. */
 export function insideThread<Of extends Kinds>() {
   const stopping = new AbortController();
-  const running = new Map<string, AbortController>();
   const tell = (told: Told<Of>): void => parentPort?.postMessage(told);
+  // No request and no write waits for the threads of the service.
+  giveWay();
   return {
-    /** Aborts the signal of all work. */
     stopping,
     tellNews: (news: Of['news']): void => tell({ kind: 'news', news }),
     fail: (error: unknown): void => tell({ kind: 'failed', error: sendable(error) }),
-    serve(work: Work<Of>): void {
+    serve(work: (request: Of['request'], tellProgress: (progress: Of['progress']) => void) => Promise<Of['answer']>) {
       const answer = async (id: string, request: Of['request']): Promise<void> => {
-        const cancelling = new AbortController();
-        running.set(id, cancelling);
         try {
-          const signal = AbortSignal.any([cancelling.signal, stopping.signal]);
-          const onProgress = (progress: Of['progress']): void => tell({ kind: 'progress', id, progress });
-          tell({ kind: 'answer', id, answer: await work(request, { signal, onProgress }) });
+          tell({
+            kind: 'answer',
+            id,
+            answer: await work(request, (progress) => tell({ kind: 'progress', id, progress })),
+          });
         } catch (error) {
           tell({ kind: 'error', id, error: sendable(error) });
-        } finally {
-          running.delete(id);
         }
       };
       parentPort?.on('message', (asked: Message<Of>) => {
-        if (asked.kind === 'stop') stopping.abort();
-        else if (asked.kind === 'cancel') running.get(asked.id)?.abort(new Error('It was cancelled.'));
+        if (asked === 'stop') stopping.abort(new Error('The service stops.'));
         else void answer(asked.id, asked.request);
       });
     },

@@ -8,7 +8,7 @@ import { Appearance, Frame, type MenuGroup } from '../app/Frame';
 import { useLanguage } from '../app/language';
 import { Loading, Problem } from '../app/Page';
 import { endSession, enter, useSession } from './client';
-import { overviewQuery } from './queries';
+import { overviewQuery, projectionsQuery } from './queries';
 import { useWords } from './words';
 
 export function Operator() {
@@ -66,15 +66,15 @@ function OperatorFrame({ operator, children }: { readonly operator: string; read
   const words = useWords();
   const { menu, keys } = words;
   const navigate = useNavigate();
-  const needs = useQuery(overviewQuery).data?.needs.length;
+  const troubles = useQuery(overviewQuery).data?.checks.filter(({ ok }) => !ok).length ?? 0;
+  const parked = useQuery(projectionsQuery).data?.parked.length ?? 0;
   const groups: readonly MenuGroup[] = [
     {
       label: menu.watch,
       entries: [
-        { to: '/operator', label: menu.overview, isExact: true, ...(needs ? { count: needs } : {}) },
+        { to: '/operator', label: menu.overview, isExact: true, ...(troubles > 0 && { count: troubles }) },
         { to: '/operator/tenants', label: menu.tenants },
-        { to: '/operator/projections', label: menu.projections },
-        { to: '/operator/log', label: menu.log },
+        { to: '/operator/projections', label: menu.projections, ...(parked > 0 && { count: parked }) },
       ],
     },
   ];
@@ -103,13 +103,11 @@ function OperatorFrame({ operator, children }: { readonly operator: string; read
         'g o': goTo('/operator'),
         'g t': goTo('/operator/tenants'),
         'g r': goTo('/operator/projections'),
-        'g l': goTo('/operator/log'),
       }}
       keyRows={[
         ['g o', keys.overview],
         ['g t', keys.tenants],
         ['g r', keys.projections],
-        ['g l', keys.log],
         ['j', text.keys.nextRow],
         ['k', text.keys.previousRow],
         ['Enter', text.keys.open],

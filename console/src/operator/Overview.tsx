@@ -1,69 +1,61 @@
-/** Is all well, and what needs the operator? The machine, and checks when the operator asks for them. */
-import { Alert, Anchor, Badge, Button, Group, Paper, Stack, Text, Title } from '@mantine/core';
+/** Is all well? Engines and rows, files, keys, disk, webhooks and backups; tenants that are parked; and work on rows. */
+import { Alert, Badge, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, type LinkProps } from '@tanstack/react-router';
-import { bodyOf } from '../api/client';
-import { useNumber, When } from '../app/language';
+import { useNumber } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
-import { api, type Schemas } from './client';
 import { JobList } from './Jobs';
-import { jobsQuery, overviewQuery } from './queries';
-import { useSize, useWords } from './words';
-
-type Need = Schemas['Overview']['needs'][number];
-
-/** Where a need is looked at, if it is not on this page. */
-const PAGES: { readonly [kind in Need['kind']]?: LinkProps['to'] } = {
-  parked: '/operator/projections',
-  behind: '/operator/projections',
-  quota: '/operator/tenants',
-  receivers: '/operator/tenants',
-};
-
-const SERIOUS: readonly Need['kind'][] = ['engine', 'parked', 'disk'];
+import { ParkedList } from './Parked';
+import { jobsQuery, overviewQuery, projectionsQuery } from './queries';
+import { useWords } from './words';
 
 export function Overview() {
-  const words = useWords();
+  const { menu, overview, projections } = useWords();
   const number = useNumber();
   const jobs = useQuery(jobsQuery).data?.filter(({ ended_at }) => ended_at === null) ?? [];
+  const parked = useQuery(projectionsQuery).data?.parked ?? [];
   return (
-    <Page title={words.menu.overview}>
+    <Page title={menu.overview}>
       <Loaded query={useQuery(overviewQuery)}>
-        {({ needs, checks, tenants, open_deliveries, ...machine }) => (
+        {({ checks, tenants, release }) => (
           <Stack>
-            {needs.length === 0 ? (
+            {parked.length === 0 && checks.every(({ ok }) => ok) && (
               <Alert color="green" variant="light">
-                {words.overview.well}
+                {overview.well}
               </Alert>
-            ) : (
+            )}
+            {checks.map(
+              ({ check, ok, detail, remedy }) =>
+                !ok && (
+                  <Alert key={check + detail} color="red" variant="light" title={check}>
+                    {detail} {remedy}
+                  </Alert>
+                ),
+            )}
+            {parked.length > 0 && (
               <Stack component="section" gap="xs">
                 <Title order={2} size="h4">
-                  {words.overview.needsYou}
+                  {projections.parked}
                 </Title>
-                {needs.map((need) => (
-                  <NeedAlert key={need.kind} need={need} />
-                ))}
+                <ParkedList parked={parked} />
               </Stack>
             )}
             <Group>
-              <Figure label={words.overview.tenants} value={number(tenants)} />
-              <Figure label={words.overview.openDeliveries} value={number(open_deliveries) || '–'} />
+              <Figure label={overview.tenants} value={number(tenants)} />
+              <Figure label={overview.release} value={release} />
             </Group>
             <Facts
-              label={words.overview.engines}
-              facts={checks.map(({ name, ok, detail }) => [
-                name,
-                <span key="ok">
+              label={overview.checks}
+              facts={checks.map(({ check, ok, detail }) => [
+                check,
+                <span key={detail}>
                   <Badge color={ok ? 'green' : 'red'} variant="dot" tt="none">
-                    {ok ? words.overview.answers : words.overview.away}
+                    {ok ? overview.ok : overview.trouble}
                   </Badge>{' '}
                   {detail}
                 </span>,
               ])}
             />
-            <Machine machine={machine} />
-            <Checks />
             {jobs.length > 0 && <JobList jobs={jobs} />}
           </Stack>
         )}
@@ -72,126 +64,11 @@ export function Overview() {
   );
 }
 
-function NeedAlert({ need: { kind, count, names } }: { readonly need: Need }) {
-  const { overview } = useWords();
-  const page = PAGES[kind];
-  const shown = names.filter((name) => name !== '');
-  return (
-    <Alert color={SERIOUS.includes(kind) ? 'red' : 'yellow'} variant="light">
-      {page === undefined ? (
-        overview.needs[kind]
-      ) : (
-        <Anchor component={Link} to={page as string} c="var(--mantine-color-text)" underline="always">
-          {overview.needs[kind]}
-        </Anchor>
-      )}
-      {shown.length > 0 && (
-        <Text size="sm" className="text">
-          {shown.map((name, at) => (
-            <span key={name}>
-              {at > 0 && ', '}
-              <Name kind={kind} name={name} />
-            </span>
-          ))}{' '}
-          {count > names.length && overview.andMore(count - names.length)}
-        </Text>
-      )}
-    </Alert>
-  );
-}
-
-function Name({ kind, name }: { readonly kind: Need['kind']; readonly name: string }) {
-  const size = useSize();
-  if (kind === 'backup' || kind === 'held') return <When at={name} />;
-  if (kind === 'disk') return <>{size(Number(name))}</>;
-  if (kind === 'parked' || kind === 'behind' || kind === 'quota') {
-    return (
-      <Anchor
-        component={Link}
-        to={`/operator/tenants/${encodeURIComponent(name)}`}
-        c="var(--mantine-color-text)"
-        underline="always"
-        size="sm"
-      >
-        {name}
-      </Anchor>
-    );
-  }
-  return <bdi>{name}</bdi>;
-}
-
 function Figure({ label, value }: { readonly label: string; readonly value: string }) {
   return (
-    <Paper withBorder px="md" py="xs">
+    <Paper withBorder p="sm" miw="10rem">
       <Text size="sm">{label}</Text>
-      <Text fw={600} fz="xl">
-        {value}
-      </Text>
+      <Text size="xl">{value}</Text>
     </Paper>
-  );
-}
-
-type MachineFigures = Pick<
-  Schemas['Overview'],
-  'release' | 'free_bytes' | 'disk_bytes' | 'log_bytes' | 'last_backup_at'
->;
-
-function Machine({ machine }: { readonly machine: MachineFigures }) {
-  const words = useWords().installation;
-  const size = useSize();
-  const { free_bytes: free, disk_bytes: disk, log_bytes: log, last_backup_at: backup } = machine;
-  return (
-    <Facts
-      label={words.release}
-      facts={[
-        [words.release, machine.release],
-        [words.disk, words.ofSize(size(free), size(disk))],
-        [words.log, log === null ? words.onServer : size(log)],
-        [words.backup, backup === null ? words.never : <When key="at" at={backup} long />],
-      ]}
-    />
-  );
-}
-
-/** They look at files, so they are made when they are asked for. */
-function Checks() {
-  const words = useWords().installation;
-  const checks = useQuery({
-    queryKey: ['operator', 'checks'],
-    queryFn: async () => (await bodyOf(api.GET('/api/v1/operator/checks'))).data,
-    enabled: false,
-  });
-  return (
-    <Stack component="section" gap="xs" align="flex-start">
-      <Title order={2} size="h4">
-        {words.checks}
-      </Title>
-      <Text size="sm">{words.checksWhy}</Text>
-      <Button size="xs" variant="default" loading={checks.isFetching} onClick={() => void checks.refetch()}>
-        {words.check}
-      </Button>
-      {(checks.data !== undefined || checks.error !== null) && (
-        <Loaded query={checks}>
-          {(found) =>
-            found.map(({ check, detail, findings }) =>
-              findings.length === 0 ? (
-                <Text key={check} size="sm">
-                  <Badge color="green" variant="dot" tt="none">
-                    {words.ok}
-                  </Badge>{' '}
-                  {check}: {detail}
-                </Text>
-              ) : (
-                findings.map(({ problem, remedy }) => (
-                  <Alert key={problem} color="red" variant="light" title={check}>
-                    {problem} {remedy}
-                  </Alert>
-                ))
-              ),
-            )
-          }
-        </Loaded>
-      )}
-    </Stack>
   );
 }

@@ -8,7 +8,6 @@ export type Schemas = components['schemas'];
 export type Tenant = Schemas['OperatorTenant'];
 export type Parked = Schemas['Parked'];
 export type Job = Schemas['RowJob'];
-export type LogEntry = Schemas['LogEntry'];
 
 type Session = { readonly token: string; readonly operator: string; readonly endsAt: number };
 

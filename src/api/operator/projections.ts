@@ -1,13 +1,13 @@
 /** The rows of tenants: how far they are, which are parked, and work on them: `/api/v1/operator/projections` and `/jobs`. */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
-import { ConflictError, ValidationError } from '../../commands/context.js';
+import { ValidationError } from '../../commands/context.js';
 import { MAX_ENTRIES, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { JOB_KINDS, JOB_OUTCOMES, JOB_STATES, type JobRequest, type RowJob } from '../../projections/rowJobs.js';
 import type { Api } from '../deps.js';
-import { notFound, tooManyRequests } from '../errors.js';
+import { tooManyRequests } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, pathText, type Resource } from '../routes/operation.js';
+import { dataReply, type Resource } from '../routes/operation.js';
 import type { ParkedView } from './parts.js';
 
 export const parkedView = json.view<ParkedView>({
@@ -64,13 +64,6 @@ const jobBody = z.strictObject({
   tenant: z.string('must be a string.').max(MAX_STRING_LENGTH, 'is too long.').optional(),
 });
 
-/** @throws HttpError 404 */
-function jobOf(api: Api, id: string): RowJob {
-  const job = api.operator.jobs.all().find((each) => each.id === id);
-  if (job === undefined) throw notFound(`This process knows no job ${id}.`);
-  return job;
-}
-
 /** @throws ValidationError for a tenant that does not exist */
 function requestIn({ directory }: Api, body: unknown): JobRequest {
   const request = parseBody(jobBody, body);
@@ -83,7 +76,6 @@ function requestIn({ directory }: Api, body: unknown): JobRequest {
 
 export const operatorProjections: Resource = {
   tag: 'operator: projections',
-  pathParameters: { id: pathText('id') },
   schemas: { Parked: parkedView.schema, Projection: projectionSchema, ...jobSchemas },
   operations: {
     'GET /projections': {
@@ -120,18 +112,6 @@ export const operatorProjections: Resource = {
         const job = api.operator.jobs.start(requestIn(api, body), operator);
         if (job === undefined) throw tooManyRequests('Another job is at work.', 5);
         return dataReply(jobView.show(job));
-      },
-    },
-    'DELETE /jobs/:id': {
-      id: 'operatorCancelJob',
-      allow: 'operators',
-      status: 202,
-      answer: json.one('RowJob', 'It ends soon.'),
-      handle(api, { path, operator, req }) {
-        const { id } = jobOf(api, path.id);
-        if (!api.operator.jobs.cancel(id)) throw new ConflictError('The job has ended already.');
-        api.log.info({ job: id, operator, ...req.context.ids }, 'an operator cancels work on rows');
-        return dataReply(jobView.show(jobOf(api, id)));
       },
     },
   },

@@ -4,8 +4,6 @@ import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { type Caller, ConflictError } from '../../commands/context.js';
 import { useOperatorLink } from '../../commands/identity/access.js';
-import { EventStoreUnavailableError } from '../../ports/eventStore.js';
-import { TimeLimitError, withTimeout } from '../../supervision/waiting.js';
 import { bearerToken, unauthenticated } from '../auth/principal.js';
 import { InvalidTokenError, type OperatorToken } from '../auth/tokens.js';
 import type { Api } from '../deps.js';
@@ -76,16 +74,8 @@ export const operatorSessions: Resource = {
   },
 };
 
-const NOTED_WITHIN_MS = 2_000;
-
-/**
- * The log decides which process used the link first. While the log takes no events, as on a full disk, operators are needed
- * most: then each process accepts the link once. @throws HttpError 401
- */
+/** The log decides which process used the link first. @throws HttpError 401 */
 async function spend(api: Api, req: Request, { id: link, operator }: OperatorToken): Promise<void> {
-  const used = refused('The link was used before.');
-  if (api.operatorLinks.has(link)) throw used;
-  api.operatorLinks.set(link, true);
   const { requestId: id } = req.context;
   const caller: Caller = {
     tenant: '',
@@ -94,12 +84,9 @@ async function spend(api: Api, req: Request, { id: link, operator }: OperatorTok
     causationId: id,
     deadline: req.context.deadline,
   };
-  const noted = useOperatorLink(api.commands, caller, link, { operator, network: networkOfRequest(req) });
   try {
-    await withTimeout(NOTED_WITHIN_MS, `The log did not answer within ${NOTED_WITHIN_MS} ms.`, noted);
+    await useOperatorLink(api.commands, caller, link, { operator, network: networkOfRequest(req) });
   } catch (error) {
-    if (error instanceof ConflictError) throw used;
-    if (!(error instanceof EventStoreUnavailableError || error instanceof TimeLimitError)) throw error;
-    api.log.warn({ err: error, ...req.context.ids }, "an operator's sign-in may not be noted in the event log");
+    throw error instanceof ConflictError ? refused('The link was used before.') : error;
   }
 }
