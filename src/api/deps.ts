@@ -62,9 +62,9 @@ export type ApiDeps = {
   readonly proveEvent: (eventId: string, tenant: string) => Promise<EventProof | Unproved | undefined>;
   /** What the tree over the log has for exports of orders; undefined answers: it is not ready. */
   readonly exportParts: {
-    readonly checkpoint: () => Promise<SignedCheckpoint | 'none' | undefined>;
+    readonly checkpoint: () => Promise<SignedCheckpoint | undefined>;
     /** Events of a stream as stored, with proofs that the checkpoint of this note covers them. */
-    readonly prove: (stream: string, from: Revision, note: string | undefined) => Promise<ProvedEvents | undefined>;
+    readonly prove: (stream: string, from: Revision, note: string) => Promise<ProvedEvents | undefined>;
   };
   readonly ready: () => Promise<ReadinessReport>;
   /** What the operator's console shows of the whole installation. */

@@ -1,9 +1,11 @@
-/** Signed checkpoints of the tree: made, kept as the last one, and published for others to keep. */
+/** Signed checkpoints of the tree: their keys; how they are made, kept as the last one, and published for others to keep. */
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { link, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type PQueue from 'p-queue';
 import { errorCode } from '../supervision/errorCode.js';
-import type { CheckpointKeys } from './checkpointKeys.js';
+import { sleep } from '../supervision/waiting.js';
 import type { LogTree } from './logTree.js';
 import { storedRoot } from './merkle.js';
 import {
@@ -17,6 +19,48 @@ import {
   verifierKey,
 } from './note.js';
 import { writeWhole } from './tiles.js';
+
+/** Ed25519, a file each in `<data directory>/keys/`, the oldest first: the last signs, and all verify. */
+export type CheckpointKeys = readonly { readonly privateKey: KeyObject; readonly publicKey: KeyObject }[];
+
+const KEY_FILE = /^checkpoint-\d{4}\.pem$/;
+const FIRST_KEY_FILE = 'checkpoint-0001.pem';
+
+/**
+ * Reads the keys of a directory, and makes the first one if there is none.
+ * @throws Error that names a file without an Ed25519 private key
+ */
+export async function openCheckpointKeys(directory: string): Promise<CheckpointKeys> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const names = async () => (await readdir(directory)).filter((name) => KEY_FILE.test(name)).sort();
+  if ((await names()).length === 0) await makeKey(directory);
+  return Promise.all((await names()).map((name) => readKey(join(directory, name))));
+}
+
+async function readKey(file: string): Promise<CheckpointKeys[number]> {
+  const pem = await readFile(file);
+  try {
+    const privateKey = createPrivateKey(pem);
+    if (privateKey.asymmetricKeyType === 'ed25519') return { privateKey, publicKey: createPublicKey(privateKey) };
+  } catch {
+    // Said below.
+  }
+  throw new Error(`${file} holds no Ed25519 private key: put it back from a backup; it shows who signed checkpoints.`);
+}
+
+/** Written under another name, then linked: if several processes start at once, the first key counts for all. */
+async function makeKey(directory: string): Promise<void> {
+  const draft = join(directory, `.${randomUUID()}.tmp`);
+  const pem = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' });
+  try {
+    await writeFile(draft, pem, { flag: 'wx', mode: 0o600, flush: true });
+    await link(draft, join(directory, FIRST_KEY_FILE));
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
 
 /** In the directory of the tree, where c2sp.org/tlog-tiles has it. */
 const CHECKPOINT_FILE = 'checkpoint';
@@ -71,20 +115,27 @@ export type CheckpointPlaces = {
 
 /**
  * Signs the tree as it is, keeps the checkpoint as the last one, and publishes it.
- * @returns the signed note. @throws ContradictionError; what the files throw
+ * @returns the signed note; undefined while the tree has not all events yet that the last one covers
+ * @throws ContradictionError; what the log and the files throw
  */
 export async function makeCheckpoint(
   tree: LogTree,
   keys: CheckpointKeys,
   { directory, published }: CheckpointPlaces,
-): Promise<string> {
+): Promise<string | undefined> {
   // Not before the tree is stored: after a crash it must not be smaller than its checkpoint.
   tree.commit();
   const checkpoint = { origin: originOf(tree.log), size: tree.size, root: tree.root() };
-  await refuseContradiction(tree, await lastCheckpoint(directory, noteKeys(tree.log, keys)));
+  const last = await lastCheckpoint(directory, noteKeys(tree.log, keys));
+  if (last !== undefined) {
+    // Another process may have signed what this one has not read yet.
+    if (last.size > tree.size && (await tree.isBehind())) return undefined;
+    await refuseContradiction(tree, last);
+  }
   await tree.writePartialTiles();
-  const { privateKey, publicKey } = keys.at(-1) ?? keys[0];
-  const note = signNote(checkpointText(checkpoint), { name: checkpoint.origin, privateKey, publicKey });
+  const signer = keys.at(-1);
+  if (signer === undefined) throw new Error('There is no key that signs checkpoints.');
+  const note = signNote(checkpointText(checkpoint), { name: checkpoint.origin, ...signer });
   await writeWhole(join(directory, CHECKPOINT_FILE), note);
   const file = published && join(published, `checkpoint-${checkpoint.size}`);
   // What was published is never replaced.
@@ -92,8 +143,7 @@ export async function makeCheckpoint(
   return note;
 }
 
-async function refuseContradiction(tree: LogTree, last: Checkpoint | undefined): Promise<void> {
-  if (last === undefined) return;
+async function refuseContradiction(tree: LogTree, last: Checkpoint): Promise<void> {
   const remedy =
     'No checkpoint is signed until "dynamic-assets audit verify" has said what was changed, and the file audit/checkpoint of DATA_DIR is moved away.';
   if (last.size > tree.size)
@@ -104,4 +154,62 @@ async function refuseContradiction(tree: LogTree, last: Checkpoint | undefined):
     throw new ContradictionError(
       `The first ${last.size} events of the log are not those that its last checkpoint covers. ${remedy}`,
     );
+}
+
+const COMMIT_EVERY_MS = 1_000;
+
+type TreeKeeping = {
+  readonly tree: LogTree;
+  readonly keys: CheckpointKeys;
+  readonly places: CheckpointPlaces;
+  /** One at a time: a checkpoint is signed between two slices, by others as well. */
+  readonly turns: PQueue;
+  /** Milliseconds between two checkpoints; 0: none are made. */
+  readonly everyMs: number;
+  readonly onCheckpoint: (note: string) => void;
+  readonly onContradiction: (error: ContradictionError) => void;
+};
+
+/**
+ * Follows the log, stores how far the tree goes, and signs it, until the signal aborts.
+ * @throws what the event store and the files throw, after both parts have stopped
+ */
+export async function keepTree(keeping: TreeKeeping, signal: AbortSignal): Promise<void> {
+  const ending = new AbortController();
+  const until = AbortSignal.any([signal, ending.signal]);
+  const { tree, turns } = keeping;
+  const follow = async (): Promise<void> => {
+    for await (const slice of tree.source.subscribe({ after: tree.position, signal: until }))
+      await turns.add(() => tree.add(slice));
+  };
+  const running = [follow(), commitAndSign(keeping, until)];
+  try {
+    await Promise.all(running);
+  } finally {
+    ending.abort();
+    await Promise.allSettled(running);
+    tree.commit();
+  }
+}
+
+async function commitAndSign(keeping: TreeKeeping, signal: AbortSignal): Promise<void> {
+  const { tree, keys, places, turns, everyMs, onCheckpoint, onContradiction } = keeping;
+  const last = await lastCheckpoint(places.directory, noteKeys(tree.log, keys)).catch(() => undefined);
+  let dueAt = last === undefined ? 0 : last.at.getTime() + everyMs;
+  // The first one covers what was in the log at the start.
+  const head = await tree.source.head();
+  while (!signal.aborted) {
+    await turns.add(() => tree.commit());
+    if (everyMs > 0 && Date.now() >= dueAt && tree.position >= head) {
+      try {
+        const note = await turns.add(() => makeCheckpoint(tree, keys, places));
+        if (note !== undefined) onCheckpoint(note);
+      } catch (error) {
+        if (!(error instanceof ContradictionError)) throw error;
+        onContradiction(error);
+      }
+      dueAt = Date.now() + everyMs;
+    }
+    await sleep(COMMIT_EVERY_MS, signal);
+  }
 }

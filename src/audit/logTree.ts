@@ -1,37 +1,66 @@
 /**
- * The tree over the log, made by following it. Full tiles are files, written before the place moves, so a crash makes it
- * write some of them again, with the same hashes.
+ * The tree over the log, made by following it: what its leaves are, and how far it goes. Full tiles are files, written before
+ * the place moves, so a crash makes it write some of them again, with the same hashes.
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { EventSlice, EventStore, Position } from '../ports/eventStore.js';
+import type { Erasures } from '../domain/erasure.js';
+import type { EventSlice, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { IndexedLeaf, LeafIndex, TreePlace } from '../ports/leafIndex.js';
 import { isSameLog } from '../ports/logAnchor.js';
-import { leafHashOf } from './leaf.js';
-import { HASH_BYTES, type ReadTile, TILE_WIDTH, Tree } from './merkle.js';
+import { HASH_BYTES, leafHash, type ReadTile, TILE_WIDTH, Tree } from './merkle.js';
 import { TileFiles } from './tiles.js';
 
+/** JSON in the canonical form of RFC 8785: members sorted by UTF-16 code units, no spaces, numbers as ECMAScript writes them. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`);
+  return `{${members.join(',')}}`;
+}
+
+/**
+ * The leaf of an event as stored, before upcasting. The engine's position is not in it, as it differs between engines and
+ * the leaf's index gives the order. The leaf is the same for every engine.
+ */
+export const leafOf = ({ id, stream, revision, type, data, metadata }: RecordedEvent): string =>
+  canonicalJson({ id, stream, revision, type, data, metadata });
+
+/** The hash of the leaf; where values were removed from the event, that of the event as it was. */
+export const leafHashOf = (event: RecordedEvent): Buffer => {
+  const { erasedLeaf } = event.metadata;
+  return erasedLeaf === undefined ? leafHash(Buffer.from(leafOf(event))) : Buffer.from(erasedLeaf, 'base64');
+};
+
+/** The event without what is erased, and with the hash of its leaf as it was; the same event if it keeps all. */
+export function withoutErasedBytes(erasures: Erasures, event: RecordedEvent): RecordedEvent {
+  const redacted = erasures.redact(event);
+  if (redacted === event) return event;
+  return { ...redacted, metadata: { ...redacted.metadata, erasedLeaf: leafHashOf(event).toString('base64') } };
+}
+
 export type TreeLog = Pick<EventStore, 'identity' | 'holds' | 'subscribe' | 'head'>;
+type Place = Omit<TreePlace, 'edge' | 'size'>;
 
 /** Leaves after which the place is stored. */
 const COMMITTED_LEAVES = 5_000;
 
+/** One call at a time. */
 export class LogTree {
-  readonly files: TileFiles;
-  readonly #index: LeafIndex;
-  #tree: Tree;
-  /** Without `edge`, which is taken when it is stored. */
-  #place: Omit<TreePlace, 'edge' | 'size'>;
   #uncommitted: IndexedLeaf[] = [];
   #committed: Position;
-  #isAdding = false;
 
-  private constructor(directory: string, index: LeafIndex, place: Omit<TreePlace, 'edge' | 'size'>, tree: Tree) {
-    this.files = new TileFiles(directory);
-    this.#index = index;
-    this.#place = place;
+  private constructor(
+    readonly files: TileFiles,
+    readonly source: TreeLog,
+    readonly index: LeafIndex,
+    private place: Place,
+    private readonly tree: Tree,
+  ) {
     this.#committed = place.position;
-    this.#tree = tree;
   }
 
   /**
@@ -40,69 +69,67 @@ export class LogTree {
    * @throws what the event store throws
    */
   static async open(log: TreeLog, index: LeafIndex, directory: string): Promise<LogTree> {
+    const files = new TileFiles(directory);
     const place = index.place();
-    if (place !== undefined && (await isSameLog(log, place)) && (await hasTiles(directory, place.size)))
-      return new LogTree(directory, index, place, Tree.from(place.size, place.edge));
+    if (place !== undefined && (await isSameLog(log, place)) && (await hasTiles(files, place.size)))
+      return new LogTree(files, log, index, place, Tree.from(place.size, place.edge));
     await clearTree(index, directory);
-    return new LogTree(directory, index, { log: await log.identity(), position: 0 }, new Tree());
+    return new LogTree(files, log, index, { log: await log.identity(), position: 0 }, new Tree());
   }
 
   get log(): string {
-    return this.#place.log;
+    return this.place.log;
   }
 
   /** The position in the log up to which events are leaves. */
   get position(): number {
-    return this.#place.position;
+    return this.place.position;
   }
 
   get size(): number {
-    return this.#tree.size;
+    return this.tree.size;
   }
 
   root(): Buffer {
-    return this.#tree.root();
+    return this.tree.root();
   }
+
+  /** Whether the log has events that are no leaves yet. */
+  isBehind = async (): Promise<boolean> => this.position < (await this.source.head());
 
   /** Adds the events of a slice that follows the tree's position. After an error, open the tree again. */
   async add({ events, position, eventId }: EventSlice): Promise<void> {
-    const after = this.#place.position;
-    this.#isAdding = true;
     for (const event of events) {
-      this.#uncommitted.push({ eventId: event.id, leaf: this.#tree.size, after });
-      for (const tile of this.#tree.push(leafHashOf(event))) await this.files.write(tile);
+      this.#uncommitted.push({ eventId: event.id, leaf: this.size, after: this.position });
+      for (const tile of this.tree.push(leafHashOf(event))) await this.files.write(tile);
     }
-    this.#place = { log: this.#place.log, position, eventId };
-    this.#isAdding = false;
+    this.place = { log: this.log, position, eventId };
     if (this.#uncommitted.length >= COMMITTED_LEAVES) this.commit();
   }
 
-  /** Stores how far the tree goes. Does nothing in the middle of a slice. */
+  /** Stores how far the tree goes. */
   commit(): void {
-    if (this.#isAdding || this.#place.position === this.#committed) return;
-    this.#index.commit({ ...this.#place, size: this.#tree.size, edge: this.#tree.edge() }, this.#uncommitted);
+    if (this.position === this.#committed) return;
+    this.index.commit({ ...this.place, size: this.size, edge: this.tree.edge() }, this.#uncommitted);
     this.#uncommitted = [];
-    this.#committed = this.#place.position;
+    this.#committed = this.position;
   }
 
   /** Writes the tiles that a checkpoint of this size needs beside the full ones. */
   async writePartialTiles(): Promise<void> {
-    for (const tile of this.#tree.partialTiles()) await this.files.write(tile);
+    for (const tile of this.tree.partialTiles()) await this.files.write(tile);
   }
 
   /** Reads tiles of this tree or an earlier size of it: those that are full from their files, the others from memory. */
   readonly read: ReadTile = async (level, index, width) => {
-    const partial = this.#tree.partialTiles().find((tile) => tile.level === level && tile.index === index);
-    return (
-      partial?.hashes.subarray(0, width * HASH_BYTES) ??
-      (await this.files.read(level, index)).subarray(0, width * HASH_BYTES)
-    );
+    const partial = this.tree.partialTiles().find((tile) => tile.level === level && tile.index === index);
+    return (partial?.hashes ?? (await this.files.read(level, index))).subarray(0, width * HASH_BYTES);
   };
 }
 
 /** Whether the first tile is there, if it is full. Others that are missing or damaged are found when they are read. */
-const hasTiles = (directory: string, size: number): Promise<boolean> =>
-  new TileFiles(directory).read(0, 0).then(
+const hasTiles = (files: TileFiles, size: number): Promise<boolean> =>
+  files.read(0, 0).then(
     () => true,
     () => size < TILE_WIDTH,
   );
@@ -113,20 +140,19 @@ export async function clearTree(index: LeafIndex, directory: string): Promise<vo
   await rm(join(directory, 'tile'), { recursive: true, force: true });
 }
 
-type Progress = (position: number, head: number) => void;
+export type OnProgress = (position: Position, head: Position) => void;
 
 /** What is in the log after a position, up to its head as it is now. @throws what the event store throws */
 export async function* untilHead(
   log: Pick<TreeLog, 'head' | 'subscribe'>,
   after: Position,
-  { maxCount, onProgress }: { readonly maxCount?: number; readonly onProgress?: Progress | undefined } = {},
+  onProgress?: OnProgress,
 ): AsyncGenerator<EventSlice, undefined> {
   const head = await log.head();
   if (after >= head) return;
   const ending = new AbortController();
-  const limit = maxCount === undefined ? {} : { maxCount };
   try {
-    for await (const slice of log.subscribe({ ...limit, after, signal: ending.signal })) {
+    for await (const slice of log.subscribe({ after, signal: ending.signal })) {
       yield slice;
       onProgress?.(Math.min(slice.position, head), head);
       if (slice.position >= head) return;
@@ -137,7 +163,7 @@ export async function* untilHead(
 }
 
 /** Adds what is in the log. @throws what the event store and the files throw */
-export async function catchUp(log: TreeLog, tree: LogTree, onProgress?: Progress): Promise<void> {
-  for await (const slice of untilHead(log, tree.position, { onProgress })) await tree.add(slice);
+export async function catchUp(log: TreeLog, tree: LogTree, onProgress?: OnProgress): Promise<void> {
+  for await (const slice of untilHead(log, tree.position, onProgress)) await tree.add(slice);
   tree.commit();
 }

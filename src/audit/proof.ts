@@ -2,12 +2,10 @@
 import type { Erasures } from '../domain/erasure.js';
 import { erasuresOf } from '../ports/erasures.js';
 import type { EventStore, Position, RecordedEvent, Revision } from '../ports/eventStore.js';
-import type { LeafIndex } from '../ports/leafIndex.js';
 import type { StoredCheckpoint } from './checkpoints.js';
-import { leafOf } from './leaf.js';
-import { type TreeLog, untilHead } from './logTree.js';
+import { type LogTree, leafOf, type TreeLog, untilHead } from './logTree.js';
 import { HASH_BYTES, inclusionProof, leafHash, rootOfProof, TILE_WIDTH } from './merkle.js';
-import { DamagedTileError, type TileFiles } from './tiles.js';
+import { DamagedTileError } from './tiles.js';
 
 /** Slices of the log that are looked through for each leaf. */
 const MAX_PROOF_SLICES = 20;
@@ -25,13 +23,10 @@ export type EventProof = {
  */
 export type Unproved = 'unknown' | 'uncovered' | 'changed' | 'erased';
 
-type Covered = Pick<StoredCheckpoint, 'size' | 'root' | 'note'>;
-
-type TreeParts = {
-  readonly index: LeafIndex;
-  readonly files: TileFiles;
-  /** Undefined: no event has a proof. */
-  readonly checkpoint: Covered | undefined;
+/** A tree that has all that the checkpoint covers. */
+type Covered = {
+  readonly tree: Pick<LogTree, 'index' | 'read'>;
+  readonly checkpoint: Pick<StoredCheckpoint, 'size' | 'root' | 'note'>;
 };
 
 /**
@@ -39,14 +34,15 @@ type TreeParts = {
  * @throws DamagedTileError if the tiles must be made again
  */
 export async function proveEvent(
-  { log, ...tree }: TreeParts & { readonly log: TreeLog & Pick<EventStore, 'readStream'> },
+  log: TreeLog & Pick<EventStore, 'readStream'>,
+  covered: Covered,
   eventId: string,
   isShown: (stream: string) => boolean,
 ): Promise<EventProof | Unproved> {
-  for (const { after } of tree.index.find(eventId)) {
+  for (const { after } of covered.tree.index.find(eventId)) {
     const event = await findEvent(log, after, eventId, isShown);
     if (event === undefined) continue;
-    const found = await provedLeaf(tree, event, (await erasuresOf(log)).erasures);
+    const found = await provedLeaf(covered, event, (await erasuresOf(log)).erasures);
     return 'unproved' in found ? found.unproved : found;
   }
   return 'unknown';
@@ -71,7 +67,8 @@ const EVENTS_AT_ONCE = 100;
 
 /** @throws DamagedTileError if the tiles must be made again */
 export async function proveStream(
-  { log, ...tree }: TreeParts & { readonly log: Pick<EventStore, 'readSlice' | 'readStream'> },
+  log: Pick<EventStore, 'readSlice' | 'readStream'>,
+  covered: Covered,
   stream: string,
   from: Revision,
 ): Promise<ProvedEvents> {
@@ -79,26 +76,25 @@ export async function proveStream(
   const { events, next } = await log.readSlice(stream, range);
   const { erasures } = await erasuresOf(log);
   const proved: ProvedLeaf[] = [];
-  for (const event of events) proved.push({ revision: event.revision, ...(await provedLeaf(tree, event, erasures)) });
+  for (const event of events)
+    proved.push({ revision: event.revision, ...(await provedLeaf(covered, event, erasures)) });
   return { events: proved, next };
 }
 
 async function provedLeaf(
-  { index, files, checkpoint }: TreeParts,
+  { tree, checkpoint: { size, root, note } }: Covered,
   event: RecordedEvent,
   erasures: Erasures,
 ): Promise<UnnumberedLeaf> {
   if (isErased(event, erasures)) return { leaf: leafOf(erasures.redact(event)), unproved: 'erased' };
   const leaf = leafOf(event);
-  if (checkpoint === undefined) return { leaf, unproved: 'uncovered' };
-  const covered = index.find(event.id).filter((each) => each.leaf < checkpoint.size);
+  const covered = tree.index.find(event.id).filter((each) => each.leaf < size);
   const own = leafHash(Buffer.from(leaf));
   // Streams may share the id of an event.
   for (const { leaf: at } of covered) {
-    const { size, root, note } = checkpoint;
-    const path = await inclusionProof(at, size, files.read.bind(files));
+    const path = await inclusionProof(at, size, tree.read);
     const tile = Math.floor(at / TILE_WIDTH);
-    const hashes = await files.read(0, tile, Math.min(TILE_WIDTH, size - tile * TILE_WIDTH));
+    const hashes = await tree.read(0, tile, Math.min(TILE_WIDTH, size - tile * TILE_WIDTH));
     const stored = hashes.subarray((at % TILE_WIDTH) * HASH_BYTES).subarray(0, HASH_BYTES);
     if (rootOfProof(stored, { index: at, size, path })?.equals(root) !== true)
       throw new DamagedTileError('Tiles of the tree are not those that the checkpoint covers.');

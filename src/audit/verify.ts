@@ -5,8 +5,7 @@
 import { Erasures } from '../domain/erasure.js';
 import { erasuresOf } from '../ports/erasures.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
-import { leafHashOf } from './leaf.js';
-import { type TreeLog, untilHead } from './logTree.js';
+import { leafHashOf, type OnProgress, type TreeLog, untilHead } from './logTree.js';
 import { HASH_BYTES, TILE_WIDTH, Tree } from './merkle.js';
 import type { Checkpoint } from './note.js';
 import { DamagedTileError, type TileFiles } from './tiles.js';
@@ -26,7 +25,7 @@ const named = ({ id, stream, revision, type }: RecordedEvent, index: number): Na
 });
 
 export type Verification = {
-  /** Events that could be read. */
+  /** Events that could be read, up to some before the one that could not. */
   readonly events: number;
   /** Why the log could be read no further. */
   readonly unreadable: string | undefined;
@@ -45,7 +44,7 @@ export async function verifyLog(
   log: TreeLog & Pick<EventStore, 'readStream'>,
   files: TileFiles,
   { size: covered, root }: Checkpoint,
-  onProgress?: (position: number, head: number) => void,
+  onProgress?: OnProgress,
 ): Promise<Verification> {
   const { erasures } = await erasuresOf(log).catch(() => ({ erasures: new Erasures() }));
   const tree = new Tree();
@@ -65,46 +64,27 @@ export async function verifyLog(
     const hash = tile.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES);
     return hash.length === HASH_BYTES ? hash : undefined;
   };
-  const onUnreadable = (why: string): void => {
-    unreadable = why;
-  };
-  for await (const event of eventsOf(log, onUnreadable, onProgress)) {
-    const index = tree.size;
-    const leaf = leafHashOf(event);
-    tree.push(leaf);
-    if (index < covered && changed === undefined && (await storedAt(index))?.equals(leaf) === false)
-      changed = { index, now: named(event, index) };
-    if (tree.size === covered) holds = tree.root().equals(root);
-    if (event.metadata.erasedLeaf === undefined) continue;
-    erased += 1;
-    const left = erasures.redaction(event);
-    if (!left.concerned || left.event !== event) unnamed ??= named(event, index);
+  try {
+    for await (const { events } of untilHead(log, 0, onProgress))
+      for (const event of events) {
+        const index = tree.size;
+        const leaf = leafHashOf(event);
+        tree.push(leaf);
+        if (index < covered && changed === undefined && (await storedAt(index))?.equals(leaf) === false)
+          changed = { index, now: named(event, index) };
+        if (tree.size === covered) holds = tree.root().equals(root);
+        if (event.metadata.erasedLeaf === undefined) continue;
+        erased += 1;
+        const left = erasures.redaction(event);
+        if (!left.concerned || left.event !== event) unnamed ??= named(event, index);
+      }
+  } catch (error) {
+    unreadable = error instanceof Error ? error.message : String(error);
   }
   const events = tree.size;
   // The end is gone.
-  if (events < covered) changed ??= { index: events, now: undefined };
+  if (events < covered && unreadable === undefined) changed ??= { index: events, now: undefined };
   return { events, unreadable, holds, changed: holds ? undefined : changed, erased, unnamed };
-}
-
-/** @param onUnreadable called at the end if the log could be read no further */
-async function* eventsOf(
-  log: TreeLog,
-  onUnreadable: (why: string) => void,
-  onProgress?: (position: number, head: number) => void,
-): AsyncGenerator<RecordedEvent, undefined> {
-  let position = 0;
-  // After an error append by append, up to the one that cannot be read.
-  for (const limit of [{}, { maxCount: 1 }]) {
-    try {
-      for await (const slice of untilHead(log, position, { ...limit, onProgress })) {
-        yield* slice.events;
-        position = slice.position;
-      }
-      return;
-    } catch (error) {
-      if ('maxCount' in limit) onUnreadable(error instanceof Error ? error.message : String(error));
-    }
-  }
 }
 
 function noneIfDamaged(error: unknown): Buffer {

@@ -2,17 +2,16 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkSqliteEventStore } from '../adapters/eventstore/sqlite/logFile.js';
-import { openCheckpointKeys } from '../audit/checkpointKeys.js';
-import { ContradictionError, lastCheckpoint, makeCheckpoint, noteKeys, verifierKeys } from '../audit/checkpoints.js';
+import { lastCheckpoint, makeCheckpoint, noteKeys, openCheckpointKeys, verifierKeys } from '../audit/checkpoints.js';
 import { catchUp } from '../audit/logTree.js';
 import { type Checkpoint, InvalidNoteError, type NoteKey, openNote, parseCheckpoint } from '../audit/note.js';
 import { TileFiles } from '../audit/tiles.js';
 import { type NamedEvent, type Verification, verifyLog } from '../audit/verify.js';
 import { type Config, readConfig } from '../config.js';
 import type { EventStore } from '../ports/eventStore.js';
+import { keyDirectory, openTree, treeDirectory } from '../service/auditTree.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { openStoredLog } from '../service/engines.js';
-import { keyDirectory, openTree, treeDirectory } from '../service/treeFiles.js';
 import { command, text, withProgressBar } from './command.js';
 import { CliError } from './errors.js';
 import { refuseMissingLog } from './operator.js';
@@ -30,23 +29,21 @@ async function withStoredLog<T>(work: (log: EventStore, config: Config) => Promi
   }
 }
 
-/** Signs the log as it is now. @returns the note. @throws ContradictionError */
+/** Signs the log as it is now. @returns the note. @throws what `makeCheckpoint` throws */
 const sign = (): Promise<string> =>
   withStoredLog(async (log, config) => {
     const directory = treeDirectory(config);
     const signingKeys = await openCheckpointKeys(keyDirectory(config));
-    const { tree, index } = await openTree(log, directory);
-    const signed = () => makeCheckpoint(tree, signingKeys, { directory, published: config.CHECKPOINT_DIR });
+    const tree = await openTree(log, directory);
     try {
-      await withProgressBar('{bar} {percentage}%', (onProgress) => catchUp(log, tree, onProgress));
-      return await signed().catch(async (error: unknown) => {
-        if (!(error instanceof ContradictionError)) throw error;
+      for (;;) {
+        await withProgressBar('{bar} {percentage}%', (onProgress) => catchUp(log, tree, onProgress));
         // The service may have signed a longer log meanwhile.
-        await catchUp(log, tree);
-        return signed();
-      });
+        const note = await makeCheckpoint(tree, signingKeys, { directory, published: config.CHECKPOINT_DIR });
+        if (note !== undefined) return note;
+      }
     } finally {
-      index.close();
+      tree.index.close();
     }
   });
 

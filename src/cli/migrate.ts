@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { mapped } from '../adapters/eventstore/everyStore.js';
-import { withoutErasedBytes } from '../audit/leaf.js';
+import { withoutErasedBytes } from '../audit/logTree.js';
 import { parseStream, tenantStream } from '../domain/streams.js';
 import { erasuresOf } from '../ports/erasures.js';
 import type { AppendResult, EventStore, EventToAppend, RecordedEvent } from '../ports/eventStore.js';

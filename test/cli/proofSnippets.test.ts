@@ -4,11 +4,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
-import { openCheckpointKeys } from '#app/audit/checkpointKeys.js';
-import { lastCheckpoint, makeCheckpoint, noteKeys, verifierKeys } from '#app/audit/checkpoints.js';
+import { lastCheckpoint, makeCheckpoint, noteKeys, openCheckpointKeys, verifierKeys } from '#app/audit/checkpoints.js';
 import { catchUp } from '#app/audit/logTree.js';
 import { type EventProof, proveEvent } from '#app/audit/proof.js';
-import { openTree } from '#app/service/treeFiles.js';
+import { openTree } from '#app/service/auditTree.js';
 import { event, events } from '../contract/eventStoreFixtures.js';
 
 const SNIPPETS = resolve(__dirname, '../../docs/snippets');
@@ -23,7 +22,7 @@ beforeAll(async () => {
   const given = [event({ text: 'żółć ☕\n', n: [1e21, 0.1] }), ...events(299)];
   await log.append('order-acme.1', given, 'no-stream');
   const audit = join(directory, 'audit');
-  const { tree, index } = await openTree(log, audit);
+  const tree = await openTree(log, audit);
   await catchUp(log, tree);
   const keys = await openCheckpointKeys(join(directory, 'keys'));
   await makeCheckpoint(tree, keys, { directory: audit, published: undefined });
@@ -33,11 +32,11 @@ beforeAll(async () => {
   [otherKey = ''] = verifierKeys(tree.log, await openCheckpointKeys(join(directory, 'others')));
   proofs = [];
   for (const at of [0, 255, 256, 299]) {
-    const found = await proveEvent({ log, index, files: tree.files, checkpoint }, given[at]?.id ?? '', () => true);
+    const found = await proveEvent(log, { tree, checkpoint }, given[at]?.id ?? '', () => true);
     if (typeof found === 'string') throw new Error(found);
     proofs.push(found);
   }
-  index.close();
+  tree.index.close();
   await log.close();
 });
 afterAll(() => rm(directory, { recursive: true }));

@@ -2,18 +2,23 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import PQueue from 'p-queue';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
-import { openCheckpointKeys } from '#app/audit/checkpointKeys.js';
-import { ContradictionError, lastCheckpoint, makeCheckpoint, noteKeys } from '#app/audit/checkpoints.js';
-import { keepTree, oneAtATime } from '#app/audit/keepTree.js';
-import { leafOf } from '#app/audit/leaf.js';
-import { catchUp, type LogTree } from '#app/audit/logTree.js';
+import {
+  ContradictionError,
+  keepTree,
+  lastCheckpoint,
+  makeCheckpoint,
+  noteKeys,
+  openCheckpointKeys,
+} from '#app/audit/checkpoints.js';
+import { catchUp, type LogTree, leafOf } from '#app/audit/logTree.js';
 import { leafHash, rootOfProof } from '#app/audit/merkle.js';
 import { parseCheckpoint } from '#app/audit/note.js';
 import { type EventProof, proveEvent, type Unproved } from '#app/audit/proof.js';
 import { tilePath } from '#app/audit/tiles.js';
 import type { EventStore } from '#app/ports/eventStore.js';
-import { openTree } from '#app/service/treeFiles.js';
+import { openTree } from '#app/service/auditTree.js';
 import { event, events, storedSlices } from './eventStoreFixtures.js';
 
 let directory: string;
@@ -35,17 +40,13 @@ const embedded = async (name = 'events.db'): Promise<EventStore> =>
   opened(await openSqliteEventStore({ file: join(directory, name), durability: 'normal' }));
 
 /** Opens the tree, reads the log to its end, and does something. */
-async function withTree<T>(
-  log: EventStore,
-  use: (tree: LogTree, index: Awaited<ReturnType<typeof openTree>>['index']) => Promise<T> | T,
-  name = 'audit',
-): Promise<T> {
-  const { tree, index } = await openTree(log, join(directory, name));
+async function withTree<T>(log: EventStore, use: (tree: LogTree) => Promise<T> | T, name = 'audit'): Promise<T> {
+  const tree = await openTree(log, join(directory, name));
   try {
     await catchUp(log, tree);
-    return await use(tree, index);
+    return await use(tree);
   } finally {
-    index.close();
+    tree.index.close();
   }
 }
 const rootIn = (log: EventStore, name?: string): Promise<string> =>
@@ -73,14 +74,14 @@ test('read at once, in pieces with restarts, or after a crash: the same tree', a
   await fill(log);
   const root = await rootIn(log);
   // A crash in the middle: tiles are written, and the place is not stored.
-  const { tree, index } = await openTree(log, join(directory, 'crashed'));
+  const tree = await openTree(log, join(directory, 'crashed'));
   const ending = new AbortController();
   for await (const slice of log.subscribe({ after: 0, maxCount: 300, signal: ending.signal })) {
     await tree.add(slice);
     if (tree.size > 260) break;
     tree.commit();
   }
-  index.close();
+  tree.index.close();
   expect(await rootIn(log, 'crashed')).toBe(root);
   const copy = await embedded('grown.db');
   for (const { events: given } of await storedSlices(log, { after: 0, maxCount: 1 })) {
@@ -136,12 +137,12 @@ test('an event is proved to the byte; what the checkpoint does not cover, or oth
   await fill(log);
   const [first, ...others] = await log.readStream('order-acme.1');
   const signers = await keys();
-  await withTree(log, async (tree, index) => {
+  await withTree(log, async (tree) => {
     await makeCheckpoint(tree, signers, PLACES());
     const checkpoint = await lastCheckpoint(PLACES().directory, noteKeys(tree.log, signers));
     if (first === undefined || checkpoint === undefined) throw new Error('There is no event, or no checkpoint.');
     const prove = (id: string, isShown = true): Promise<EventProof | Unproved> =>
-      proveEvent({ log, index, files: tree.files, checkpoint }, id, () => isShown);
+      proveEvent(log, { tree, checkpoint }, id, () => isShown);
     for (const each of [first, ...others]) {
       const found = await prove(each.id);
       if (typeof found === 'string') throw new Error(found);
@@ -168,7 +169,7 @@ test('an event is proved to the byte; what the checkpoint does not cover, or oth
 test('a kept tree follows the log, and signs it as often as it is told', async () => {
   const log = await embedded();
   await fill(log);
-  const { tree, index } = await openTree(log, PLACES().directory);
+  const tree = await openTree(log, PLACES().directory);
   const notes: string[] = [];
   const ending = new AbortController();
   const signed = (count: number) =>
@@ -181,17 +182,15 @@ test('a kept tree follows the log, and signs it as often as it is told', async (
     });
   const running = keepTree(
     {
-      log,
       tree,
       keys: await keys(),
       places: PLACES(),
-      writing: oneAtATime(),
+      turns: new PQueue({ concurrency: 1 }),
       everyMs: 50,
       onCheckpoint: (note) => notes.push(note),
       onContradiction: (error) => {
         throw error;
       },
-      onMoved: () => undefined,
     },
     ending.signal,
   );
@@ -201,7 +200,7 @@ test('a kept tree follows the log, and signs it as often as it is told', async (
   await signed(notes.length + 2);
   ending.abort();
   await running;
-  index.close();
+  tree.index.close();
   expect(parseCheckpoint(notes.at(-1) ?? '').size).toBe(size + 3);
   expect(await rootIn(log)).toBe(await rootIn(log, 'fresh'));
 });

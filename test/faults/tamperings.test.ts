@@ -5,13 +5,12 @@ import { join } from 'node:path';
 import { checkSqliteEventStore } from '#app/adapters/eventstore/sqlite/logFile.js';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { openCheckpointKeys } from '#app/audit/checkpointKeys.js';
-import { makeCheckpoint } from '#app/audit/checkpoints.js';
+import { makeCheckpoint, openCheckpointKeys } from '#app/audit/checkpoints.js';
 import { catchUp } from '#app/audit/logTree.js';
 import { type Checkpoint, parseCheckpoint } from '#app/audit/note.js';
 import { TileFiles } from '#app/audit/tiles.js';
 import { type Verification, verifyLog } from '#app/audit/verify.js';
-import { openTree } from '#app/service/treeFiles.js';
+import { openTree } from '#app/service/auditTree.js';
 import { event } from '../contract/eventStoreFixtures.js';
 
 const EVENTS = 300;
@@ -46,14 +45,14 @@ beforeAll(async () => {
       await log.append(stream, append, 'any');
     }
     const audit = join(directory, 'audit');
-    const { tree, index } = await openTree(log, audit);
+    const tree = await openTree(log, audit);
     await catchUp(log, tree);
     const note = await makeCheckpoint(tree, await openCheckpointKeys(join(directory, 'keys')), {
       directory: audit,
       published: undefined,
     });
-    index.close();
-    checkpoint = parseCheckpoint(note);
+    tree.index.close();
+    checkpoint = parseCheckpoint(note ?? '');
     tiles = new TileFiles(audit);
   });
 });

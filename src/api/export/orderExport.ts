@@ -81,7 +81,6 @@ export async function exportReply(api: Api, { req, caller, tenant, path }: Call)
   const cancellation = req.context.deadline;
   const checkpoint = await exportParts.checkpoint();
   if (checkpoint === undefined) throw notReady();
-  const signed = checkpoint === 'none' ? undefined : checkpoint;
   await untilShown(api, tenant.name);
 
   const archive = new Archive();
@@ -102,7 +101,7 @@ export async function exportReply(api: Api, { req, caller, tenant, path }: Call)
   for (const [name, stream] of streams) {
     for (let from: Revision | undefined = 0; from !== undefined; ) {
       cancellation.throwIfCancelled();
-      const found = await exportParts.prove(name, from, signed?.note);
+      const found = await exportParts.prove(name, from, checkpoint.note);
       if (found === undefined) throw notReady();
       count += found.events.length;
       requireFew(count);
@@ -118,10 +117,8 @@ export async function exportReply(api: Api, { req, caller, tenant, path }: Call)
       from = found.next;
     }
   }
-  if (signed !== undefined) {
-    archive.file('checkpoint', signed.note);
-    archive.file('key', `${signed.key}\n`);
-  }
+  archive.file('checkpoint', checkpoint.note);
+  archive.file('key', `${checkpoint.key}\n`);
   for (const name of VERIFIER_FILES) archive.file(`verifier/${name}`, await readFile(new URL(name, VERIFIERS)));
   archive.file('HOW-TO-CHECK.md', howToCheck(unproved));
   const body = archive.end();

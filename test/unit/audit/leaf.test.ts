@@ -1,6 +1,6 @@
 import { decode } from '#app/adapters/eventstore/eventstoredb/encoding.js';
 import { decodeEvent } from '#app/adapters/eventstore/sqlite/encoding.js';
-import { canonicalJson, leafOf } from '#app/audit/leaf.js';
+import { canonicalJson, leafOf } from '#app/audit/logTree.js';
 
 test('RFC 8785 §3.2.2: numbers, text and literals', () => {
   const value = JSON.parse(
