@@ -268,6 +268,8 @@ describe('other files', () => {
 
   it('tiles of the tree over the log are made again while it runs: no proof says meanwhile that there is no such event', async () => {
     await service.start();
+    // A full tile; proofs need no others of the files.
+    await Promise.all(Array.from({ length: 260 }, () => client(1).create('dyn_stock_order', {})));
     const made = { kind: 'tenant.created', limit: '1' };
     const { body } = await client(0).platform('GET', `/activity?${new URLSearchParams(made)}`);
     const [{ event_id: id }] = z.object({ data: z.tuple([z.looseObject({ event_id: z.string() })]) }).parse(body).data;
