@@ -11,6 +11,7 @@ import { lazy, Suspense } from 'react';
 import { Console } from './app/Console';
 import { Loading, NotFound } from './app/Page';
 import { PasswordPage } from './app/Password';
+import type { OrderSearch } from './orders/queue';
 
 const Operator = lazy(async () => ({ default: (await import('./operator/Operator')).Operator }));
 /** Addresses of the operator's pages, which the service has at the operator's host alone. */
@@ -52,6 +53,17 @@ const ordersSearch = (search: Search): OrdersSearch =>
     sort: text(search.sort),
     page: page(search.page),
   }) as OrdersSearch;
+
+const PATHS = ['/refused', '/archive'] as const;
+const orderSearch = (search: Search): OrderSearch => {
+  const { page: _, ...filter } = ordersSearch(search);
+  const place = Number(search.place);
+  return set({
+    ...filter,
+    list: PATHS.find((path) => path === search.list),
+    place: Number.isInteger(place) && place > 0 ? place : undefined,
+  }) as OrderSearch;
+};
 
 /** `filters`: as in the API, `field` or `field[operator]` to a value. */
 export type RecordsSearch = {
@@ -129,6 +141,7 @@ const pages = [
   at({
     getParentRoute: () => root,
     path: '/orders/$orderId',
+    validateSearch: orderSearch,
     component: lazyRouteComponent(() => import('./orders/OrderPage'), 'OrderPage'),
   }),
   at({

@@ -38,14 +38,35 @@ test('clears ten orders with the keyboard alone', async () => {
   for (let n = 1; n <= 10; n += 1) {
     await page.getByRole('heading', { level: 1, name: `PO-${String(n).padStart(3, '0')}` }).waitFor();
     await page.getByText('Pending validation', { exact: true }).first().waitFor();
-    await window.press('v');
-    await page.getByText('Validated', { exact: true }).first().waitFor();
     await window.press('a');
-    await page.getByText('Submitted', { exact: true }).first().waitFor();
-    await window.press('n');
   }
   await page.getByRole('heading', { level: 1, name: 'PO-011' }).waitFor();
-  expect(await Promise.all(orders.slice(0, 10).map(({ id }) => statusOf(id)))).toEqual(Array(10).fill('submitted'));
+  const statuses = () => Promise.all(orders.slice(0, 10).map(({ id }) => statusOf(id)));
+  const areSent = (all: readonly unknown[]) => all.every((status) => status === 'submitted');
+  expect(await until(statuses, areSent)).toEqual(Array(10).fill('submitted'));
+  expect(window.complaints).toEqual([]);
+  await window.close();
+});
+
+test('an approval is sent after some seconds, and can be taken back before', async () => {
+  const window = await Window.open(browser, acme());
+  const { page } = window;
+  await window.signIn(clerk);
+  await page.getByRole('link', { name: 'Grand Café De Brug' }).first().click();
+  await page.getByRole('heading', { level: 1, name: 'PO-011' }).waitFor();
+  await page.getByText('1 of 4', { exact: true }).waitFor();
+  await window.press('a');
+  await page.getByRole('heading', { level: 1, name: 'PO-012' }).waitFor();
+  await page.getByText('2 of 4', { exact: true }).waitFor();
+  await window.screenshot('clerk-approved-later');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('Not approved: PO-011').waitFor();
+  expect(await statusOf(orders[10]?.id)).toBe('validated');
+  // At the end of the list the next one is the first.
+  for (const name of ['PO-013', 'PO-014', 'PO-011']) {
+    await window.press('n');
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+  }
   expect(window.complaints).toEqual([]);
   await window.close();
 });
@@ -56,11 +77,11 @@ test('corrects a line, looks up an item by typing, adds and removes lines, and l
   await window.signIn(clerk);
   await window.goto(`/orders/${orders[10]?.id}`, /PO-011/);
   await page.getByLabel('Quantity, 1').fill('12');
-  await page.getByRole('combobox', { name: 'Item id, 2' }).fill('coffee');
+  await page.getByRole('combobox', { name: 'Item, 2' }).fill('coffee');
   await page.getByRole('option', { name: /Coffee beans/ }).click();
   await window.press('Escape');
   await page.getByRole('button', { name: 'Add a line' }).click();
-  await page.getByRole('combobox', { name: 'Item id, 3' }).fill('tea');
+  await page.getByRole('combobox', { name: 'Item, 3' }).fill('tea');
   await page.getByRole('option', { name: /Black tea/ }).click();
   await page.getByLabel('Quantity, 3').fill('3');
   await window.screenshot('clerk-order');
@@ -177,15 +198,20 @@ test('approves several at once and says which were not; rejects one with a reaso
   await window.goto('/orders', 'To Validate');
   await page.getByLabel('Select all orders of this page').check();
   await page.getByRole('button', { name: /^Approve \d+ selected/ }).click();
-  await page.getByText('1 approved').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
+  await page.getByText(/^1 done · \d refused/).waitFor();
   await window.screenshot('clerk-approved');
   await window.press('Escape');
   await window.goto(`/orders/${orders[13]?.id}`, /PO-014/);
   await window.press('r');
   await page.getByLabel(/Why is it rejected/).fill('Ordered twice');
   await page.getByRole('dialog').getByRole('button', { name: 'Reject' }).click();
-  await page.getByText('Rejected', { exact: true }).first().waitFor();
-  expect(await statusOf(orders[13]?.id)).toBe('rejected');
+  expect(
+    await until(
+      () => statusOf(orders[13]?.id),
+      (status) => status === 'rejected',
+    ),
+  ).toBe('rejected');
   // A browser shows by itself that the others were refused.
   expect(window.complaints.filter((each) => !each.includes('409'))).toEqual([]);
   await window.close();

@@ -5,6 +5,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { api, bodyOf, type Role, type User } from '../api/client';
 import { assetTypesQuery, orderCountsQuery, setSession, tenantQuery } from '../api/queries';
+import { useTakeBack } from '../orders/approveLater';
 import { Appearance, Frame, type MenuEntry, type MenuGroup } from './Frame';
 import { useLanguage } from './language';
 
@@ -60,6 +61,7 @@ export function Shell({ user, children }: { readonly user: User; readonly childr
   const { keys } = text;
   const navigate = useNavigate();
   const tenant = useQuery(tenantQuery).data;
+  useTakeBack();
   const tables = useQuery(assetTypesQuery).data ?? [];
   const ofTables = tables.map(({ name, label }) => ({
     id: name,
@@ -95,6 +97,7 @@ export function Shell({ user, children }: { readonly user: User; readonly childr
         ['Ctrl S', keys.save],
         ['v', keys.validate],
         ['a', keys.approve],
+        ['u', keys.takeBack],
         ['r', keys.reject],
         ['n', keys.nextOrder],
         ['+', keys.addLine],

@@ -1,4 +1,4 @@
-/** Approving and rejecting one order. */
+/** Approving and rejecting one order, and going on to the next. */
 import { Alert, Button, Checkbox, Group, List, Modal, Stack, Textarea } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation } from '@tanstack/react-query';
@@ -8,36 +8,38 @@ import { FormDialog } from '../app/Dialogs';
 import { useKeys } from '../app/keys';
 import { useText } from '../app/language';
 import { Problem } from '../app/Page';
+import { approve as approveNow } from './approveLater';
 
 type Props = { readonly order: Order; readonly onDone: () => Promise<void> };
 
-export function Approve({ order, onDone, isDisabled }: Props & { readonly isDisabled: boolean }) {
+type ApproveProps = Props & {
+  readonly isPending: boolean;
+  /** Of an order without problems. */
+  readonly onApprove: () => void;
+};
+
+/** What has problems is approved with a reason, and is sent at once. */
+export function Approve({ order, onDone, isPending, onApprove }: ApproveProps) {
   const text = useText();
   const [isOverriding, setOverriding] = useState(false);
   const [reason, setReason] = useState('');
   const approve = useMutation({
-    mutationFn: () =>
-      bodyOf(
-        api.POST('/api/v1/platform/orders/{order_id}/approve', {
-          params: { path: { order_id: order.id } },
-          body: isOverriding ? { override: true, reason } : {},
-        }),
-      ),
+    mutationFn: () => approveNow(order.id, isOverriding ? { override: true, reason } : {}),
     onSuccess: async () => {
       notifications.show({ color: 'green', message: text.orders.approved });
       await onDone();
     },
   });
-  const hasProblems = order.problems.length > 0;
+  const hasProblems = order.problems.length > 0 && order.actions.includes('approve');
   const [isOpen, setOpen] = useState(false);
-  const start = () => (hasProblems ? setOpen(true) : approve.mutate());
-  useKeys(isDisabled ? {} : { a: start });
+  const start = () => (hasProblems ? setOpen(true) : onApprove());
+  useKeys({ a: start });
   // Problems may have come up since the order was read.
   const refused = approve.error instanceof ApiError && approve.error.status === 422 ? approve.error : undefined;
   return (
     <>
-      <Button disabled={isDisabled} loading={approve.isPending} onClick={start}>
-        {text.orders.approve}
+      <Button loading={isPending || approve.isPending} onClick={start}>
+        {text.orders.approveAndNext}
       </Button>
       <Modal
         opened={isOpen || approve.error !== null}
@@ -89,14 +91,19 @@ export function Approve({ order, onDone, isDisabled }: Props & { readonly isDisa
   );
 }
 
+/** @param reasons one a line @throws ApiError */
+export function reject(id: string, reasons: string) {
+  const lines = reasons.split('\n').filter((line) => line.trim() !== '');
+  const params = { path: { order_id: id } };
+  return bodyOf(api.POST('/api/v1/platform/orders/{order_id}/reject', { params, body: { reasons: lines } }));
+}
+
 export function Reject({ order, onDone }: Props) {
   const text = useText();
   const [isOpen, setOpen] = useState(false);
   const [reasons, setReasons] = useState('');
-  const reject = async () => {
-    const lines = reasons.split('\n').filter((line) => line.trim() !== '');
-    const params = { path: { order_id: order.id } };
-    await bodyOf(api.POST('/api/v1/platform/orders/{order_id}/reject', { params, body: { reasons: lines } }));
+  const act = async () => {
+    await reject(order.id, reasons);
     setOpen(false);
     notifications.show({ message: text.orders.rejected });
     await onDone();
@@ -111,7 +118,7 @@ export function Reject({ order, onDone }: Props) {
         <FormDialog
           title={text.orders.reject}
           label={text.orders.reject}
-          act={reject}
+          act={act}
           onClose={() => setOpen(false)}
           isReady={reasons.trim() !== ''}
           color="red"

@@ -1,5 +1,5 @@
 /** The input for a field of any table, by its type. Its value is what the API takes and gives. */
-import { Checkbox, Select, Textarea, TextInput, type TextInputProps } from '@mantine/core';
+import { Checkbox, Select, Stack, Text, Textarea, TextInput, type TextInputProps } from '@mantine/core';
 import { useState } from 'react';
 import type { AssetField } from '../api/client';
 import { useLanguage } from '../app/language';
@@ -19,12 +19,36 @@ type Props = {
 const textOf = (value: unknown): string => (value === null || value === undefined ? '' : String(value));
 const orNull = (value: string): string | null => (value === '' ? null : value);
 
+/** A value that the person may not change reads as text. */
+export function FieldText({ label, children }: { readonly label: string | undefined; readonly children: string }) {
+  const value = (
+    <Text size="sm" className="text">
+      {children === '' ? '–' : children}
+    </Text>
+  );
+  if (label === undefined) return value;
+  return (
+    <Stack gap={2}>
+      <Text size="sm" fw={500}>
+        {label}
+      </Text>
+      {value}
+    </Stack>
+  );
+}
+
 export function FieldInput(props: Props) {
   const { field, value, onChange, error, isDisabled = false, isInGrid = false, ariaLabel = field.label } = props;
+  const { language } = useLanguage();
+  if (isDisabled) {
+    const shown = field.type === 'Boolean' ? (value === true ? '✓' : '') : textOf(value);
+    const isNumber = field.type === 'Decimal' || field.type === 'Integer';
+    const text = isNumber ? numberText(value, decimalMark(language)) : shown;
+    return <FieldText label={isInGrid ? undefined : field.label}>{text}</FieldText>;
+  }
   const shared = {
     ...(isInGrid ? { 'aria-label': ariaLabel } : { label: field.label }),
     error,
-    disabled: isDisabled,
     required: field.required && !isInGrid,
     withAsterisk: field.required && !isInGrid,
   };

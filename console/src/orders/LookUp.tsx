@@ -1,10 +1,11 @@
 /** A field whose value is the key of a record of another table: found by typing. */
-import { Select } from '@mantine/core';
+import { Select, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type AnyRecord, api, bodyOf } from '../api/client';
 import { useText } from '../app/language';
+import { FieldText } from './FieldInput';
 
 type Props = {
   readonly table: string;
@@ -24,8 +25,7 @@ const LOOKED_UP = 25;
 const AFTER_TYPING_MS = 200;
 
 /** What a person calls a record, of the fields that standard tables have. */
-export function nameOf(record: AnyRecord): string {
-  const { name, code, value, external_id, id } = record;
+export function nameOf({ name, code, value, external_id, id }: AnyRecord): string {
   const parts = [name ?? value, code ?? external_id].filter((part) => typeof part === 'string' && part !== '');
   return parts.length === 0 ? id : parts.join(' · ');
 }
@@ -35,6 +35,8 @@ export function LookUp(props: Props) {
   const text = useText();
   const [typed, setTyped] = useState('');
   const [isOpen, setOpen] = useState(false);
+  // A grid may have hundreds: what opens is made where the person goes.
+  const [isHere, setHere] = useState(label !== undefined);
   const [search] = useDebouncedValue(typed, AFTER_TYPING_MS);
   const shownName = record === null ? (value ?? '') : nameOf(record);
   const found = useQuery({
@@ -50,6 +52,21 @@ export function LookUp(props: Props) {
     placeholderData: (before) => before,
   });
   const options = new Map((found.data ?? []).map((each) => [String(each[keyField]), nameOf(each)]));
+  if (isDisabled) return <FieldText label={label}>{shownName}</FieldText>;
+  if (!isHere) {
+    return (
+      <TextInput
+        role="combobox"
+        aria-expanded={false}
+        aria-label={ariaLabel}
+        placeholder={text.orders.lookUp}
+        value={shownName}
+        onChange={() => undefined}
+        onFocus={() => setHere(true)}
+        error={error}
+      />
+    );
+  }
   if (value !== null && !options.has(value)) options.set(value, shownName === '' ? value : shownName);
   return (
     <Select
@@ -57,6 +74,8 @@ export function LookUp(props: Props) {
       aria-label={ariaLabel ?? label}
       placeholder={text.orders.lookUp}
       searchable
+      autoFocus={label === undefined}
+      onFocus={({ currentTarget }) => currentTarget.select()}
       clearable={label !== undefined}
       selectFirstOptionOnChange
       nothingFoundMessage={found.isFetching ? text.common.loading : text.orders.nothingFound}
@@ -69,7 +88,6 @@ export function LookUp(props: Props) {
       onDropdownOpen={() => setOpen(true)}
       onDropdownClose={() => setOpen(false)}
       error={error}
-      disabled={isDisabled}
     />
   );
 }

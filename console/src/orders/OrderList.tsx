@@ -1,57 +1,35 @@
 /** Lists of orders: those to validate, those the ERP refused or did not get, and the archive. */
-import { Alert, Button, Group, List, Modal, Select, Text } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Alert, Button, Group, Select, Text } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ApiError, api, bodyOf, type OrderRow } from '../api/client';
+import type { OrderRow } from '../api/client';
 import { type Column, Cut, DataTable, Pages } from '../app/DataTable';
 import { Age, useText, When } from '../app/language';
-import { Empty, Loaded, Page, Problem } from '../app/Page';
+import { Empty, Loaded, Page } from '../app/Page';
 import { SearchField } from '../app/SearchField';
 import { useRoles } from '../app/useRoles';
 import { useWatched } from '../app/useWatched';
 import type { OrdersSearch } from '../routes';
+import { Bulk } from './Bulk';
+import { accuracyText, DeliveryDate } from './Facts';
+import { ARCHIVE, placeOf, type Queue, REFUSED, readQueue, TO_VALIDATE } from './queue';
 import { StatusBadge } from './StatusBadge';
-
-type Queue = {
-  readonly path: '/orders' | '/refused' | '/archive';
-  readonly states: readonly OrderRow['processing_status'][];
-};
-export const TO_VALIDATE: Queue = {
-  path: '/orders',
-  states: ['pending_validation', 'saved', 'validated'],
-};
-const REFUSED: Queue = { path: '/refused', states: ['submit_failed', 'failed'] };
-const ARCHIVE: Queue = { path: '/archive', states: ['submitted', 'completed', 'rejected'] };
 
 export const ToValidate = () => <OrderList queue={TO_VALIDATE} />;
 export const Refused = () => <OrderList queue={REFUSED} />;
 export const Archive = () => <OrderList queue={ARCHIVE} />;
-
-const PAGE_SIZE = 25;
-
-/** What the address says, as the API's parameters. */
-export function orderListParameters(queue: Queue, search: OrdersSearch): object {
-  return {
-    perPage: PAGE_SIZE,
-    page: search.page,
-    search: search.text,
-    sort: search.sort ?? (queue === ARCHIVE ? '-updated_at' : 'created_at'),
-    'filter[processing_status][in]': search.state ?? queue.states.join(','),
-  };
-}
 
 function OrderList({ queue }: { readonly queue: Queue }) {
   const text = useText();
   const navigate = useNavigate();
   const search: OrdersSearch = getRouteApi(queue.path).useSearch();
   const { isValidator: mayApprove } = useRoles();
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const list = useWatched(['orders', queue.path, search], async () =>
-    bodyOf(api.GET('/api/v1/platform/orders', { params: { query: orderListParameters(queue, search) } })),
-  );
+  const [selected, setSelected] = useState<ReadonlyMap<string, OrderRow>>(new Map());
+  const list = useWatched(['orders', queue.path, search], () => readQueue(queue, search));
+  const selectAll = useMutation({ mutationFn: () => readAll(queue, search), onSuccess: setSelected });
   const change = (more: Partial<OrdersSearch>) => {
-    setSelected(new Set());
+    setSelected(new Map());
     void navigate({ to: queue.path, search: { ...search, page: undefined, ...more } as OrdersSearch, replace: true });
   };
   const isFiltered = search.text !== undefined || search.state !== undefined;
@@ -62,7 +40,10 @@ function OrderList({ queue }: { readonly queue: Queue }) {
   return (
     <Page
       title={title}
-      actions={mayApprove && queue !== ARCHIVE && <ApproveSelected ids={selected} onDone={setSelected} />}
+      actions={
+        mayApprove &&
+        queue !== ARCHIVE && <Bulk orders={[...selected.values()]} onDone={(left) => setSelected(byId(left))} />
+      }
     >
       <Group>
         <SearchField
@@ -105,10 +86,23 @@ function OrderList({ queue }: { readonly queue: Queue }) {
             </Empty>
           ) : (
             <>
+              {selected.size >= rows.length && selected.size < meta.total && (
+                <Group>
+                  <Text size="sm">{text.orders.selectedCount(selected.size)}</Text>
+                  <Button
+                    size="compact-sm"
+                    variant="subtle"
+                    loading={selectAll.isPending}
+                    onClick={() => selectAll.mutate()}
+                  >
+                    {text.orders.selectWhole(meta.total)}
+                  </Button>
+                </Group>
+              )}
               <Orders
                 queue={queue}
                 rows={rows}
-                sort={search.sort}
+                search={search}
                 onSort={(sort) => change({ sort })}
                 {...(mayApprove && queue !== ARCHIVE ? { selected, onSelect: setSelected } : {})}
               />
@@ -124,22 +118,41 @@ function OrderList({ queue }: { readonly queue: Queue }) {
 type OrdersProps = {
   readonly queue: Queue;
   readonly rows: readonly OrderRow[];
-  readonly sort: string | undefined;
+  readonly search: OrdersSearch;
   readonly onSort: (sort: string) => void;
-  readonly selected?: ReadonlySet<string>;
-  readonly onSelect?: (ids: ReadonlySet<string>) => void;
+  readonly selected?: ReadonlyMap<string, OrderRow>;
+  readonly onSelect?: (orders: ReadonlyMap<string, OrderRow>) => void;
 };
 
-function Orders({ queue, rows, sort, onSort, selected, onSelect }: OrdersProps) {
+const byId = (orders: readonly OrderRow[]): ReadonlyMap<string, OrderRow> =>
+  new Map(orders.map((order) => [order.id, order]));
+
+const READ_AT_ONCE = 100;
+
+/** All that the list has, also on other pages. @throws ApiError */
+async function readAll(queue: Queue, search: OrdersSearch): Promise<ReadonlyMap<string, OrderRow>> {
+  const all: OrderRow[] = [];
+  for (let page = 1, last = 1; page <= last; page += 1) {
+    const { data, meta } = await readQueue(queue, { ...search, page }, READ_AT_ONCE);
+    all.push(...data);
+    last = meta.last_page;
+  }
+  return byId(all);
+}
+
+function Orders({ queue, rows, search, onSort, selected, onSelect }: OrdersProps) {
   const { orders, common } = useText();
   const navigate = useNavigate();
+  const places = new Map(rows.map(({ id }, row) => [id, placeOf(queue, search, row)]));
+  const linkTo = ({ id }: OrderRow) =>
+    ({ to: '/orders/$orderId', params: { orderId: id }, search: places.get(id) ?? {} }) as const;
   const columns: readonly Column<OrderRow>[] = [
     {
       id: 'customer',
       label: orders.customer,
       sort: 'buyer_customer_party_id',
       cell: (order) => (
-        <Link to="/orders/$orderId" params={{ orderId: order.id }} onClick={(event) => event.stopPropagation()}>
+        <Link {...linkTo(order)} onClick={(event) => event.stopPropagation()}>
           <Cut>{order.customer ?? order.buyer_customer_party_id ?? order.id.slice(0, 8)}</Cut>
         </Link>
       ),
@@ -157,7 +170,12 @@ function Orders({ queue, rows, sort, onSort, selected, onSelect }: OrdersProps) 
       cell: (order) => <StatusBadge status={order.processing_status} />,
     },
     { id: 'issued', label: orders.issued, sort: 'issue_date', cell: ({ issue_date }) => issue_date },
-    { id: 'delivery', label: orders.delivery, sort: 'delivery_date', cell: ({ delivery_date }) => delivery_date },
+    {
+      id: 'delivery',
+      label: orders.delivery,
+      sort: 'delivery_date',
+      cell: (order) => order.delivery_date !== null && <DeliveryDate date={order.delivery_date} of={order} />,
+    },
     {
       id: 'reasons',
       label: orders.reasons,
@@ -168,7 +186,7 @@ function Orders({ queue, rows, sort, onSort, selected, onSelect }: OrdersProps) 
       id: 'accuracy',
       label: orders.accuracy,
       isNumber: true,
-      cell: ({ accuracy }) => (accuracy === null ? '' : `${Math.round(accuracy * (accuracy <= 1 ? 100 : 1))} %`),
+      cell: ({ accuracy }) => accuracyText(accuracy),
     },
     {
       id: 'age',
@@ -187,84 +205,17 @@ function Orders({ queue, rows, sort, onSort, selected, onSelect }: OrdersProps) 
       columns={columns}
       rows={rows}
       rowId={({ id }) => id}
-      onOpen={({ id }) => void navigate({ to: '/orders/$orderId', params: { orderId: id } })}
-      sorted={{ by: sort, onSort }}
-      {...(selected === undefined || onSelect === undefined ? {} : { selected: { ids: selected, onSelect } })}
+      onOpen={(order) => void navigate(linkTo(order))}
+      sorted={{ by: search.sort, onSort }}
+      {...(selected === undefined || onSelect === undefined
+        ? {}
+        : {
+            selected: {
+              ids: new Set(selected.keys()),
+              onSelect: (ids) =>
+                onSelect(byId([...new Map([...selected, ...byId(rows)]).values()].filter(({ id }) => ids.has(id)))),
+            },
+          })}
     />
-  );
-}
-
-type ApproveSelectedProps = {
-  readonly ids: ReadonlySet<string>;
-  /** Given those that were not approved. */
-  readonly onDone: (left: ReadonlySet<string>) => void;
-};
-
-type Outcome = { readonly id: string; readonly refused: string | undefined };
-
-/** Why the order is not approved; undefined if it is. */
-async function approveOne(id: string): Promise<string | undefined> {
-  try {
-    await bodyOf(
-      api.POST('/api/v1/platform/orders/{order_id}/approve', { params: { path: { order_id: id } }, body: {} }),
-    );
-    return undefined;
-  } catch (error) {
-    // Other errors are not about this order: they are shown as they are.
-    if (!(error instanceof ApiError) || ![404, 409, 422].includes(error.status)) throw error;
-    return [error.message, ...Object.values(error.fields).flat()].join(' ');
-  }
-}
-
-/** Approves many, and says of each that was not approved why. */
-function ApproveSelected({ ids, onDone }: ApproveSelectedProps) {
-  const text = useText();
-  const client = useQueryClient();
-  const [outcomes, setOutcomes] = useState<readonly Outcome[]>([]);
-  const approve = useMutation({
-    mutationFn: async () => {
-      const all: Outcome[] = [];
-      for (const id of ids) all.push({ id, refused: await approveOne(id) });
-      return all;
-    },
-    onSuccess: (all) => {
-      setOutcomes(all);
-      onDone(new Set(all.filter(({ refused }) => refused !== undefined).map(({ id }) => id)));
-      return client.invalidateQueries({ queryKey: ['orders'] });
-    },
-  });
-  const refused = outcomes.filter((outcome) => outcome.refused !== undefined);
-  return (
-    <>
-      <Button disabled={ids.size === 0} loading={approve.isPending} onClick={() => approve.mutate()}>
-        {text.orders.approveSelected(ids.size)}
-      </Button>
-      <Modal
-        opened={outcomes.length > 0 || approve.error !== null}
-        onClose={() => {
-          setOutcomes([]);
-          approve.reset();
-        }}
-        title={text.orders.approveSelected(outcomes.length)}
-      >
-        {approve.error !== null && <Problem error={approve.error} />}
-        <Text>{text.orders.approvedCount(outcomes.length - refused.length)}</Text>
-        {refused.length > 0 && (
-          <>
-            <Text mt="sm">{text.orders.notApproved(refused.length)}</Text>
-            <List size="sm">
-              {refused.map((outcome) => (
-                <List.Item key={outcome.id}>
-                  <Link to="/orders/$orderId" params={{ orderId: outcome.id }}>
-                    {outcome.id.slice(0, 8)}
-                  </Link>{' '}
-                  {outcome.refused}
-                </List.Item>
-              ))}
-            </List>
-          </>
-        )}
-      </Modal>
-    </>
   );
 }

@@ -4,20 +4,22 @@ import { notifications } from '@mantine/notifications';
 import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useBlocker, useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
-import { ApiError, type AssetType, answerOf, api, bodyOf, type Order } from '../api/client';
+import { ApiError, type AssetField, type AssetType, answerOf, api, bodyOf, type Order } from '../api/client';
 import { tableInfoQuery, tenantQuery } from '../api/queries';
 import { useKeys } from '../app/keys';
-import { useText, When } from '../app/language';
+import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page, Problem } from '../app/Page';
 import { useRoles } from '../app/useRoles';
+import { isToBeApproved, useApproveLater } from './approveLater';
 import { Approve, Reject } from './Decisions';
 import { bodyOfDraft, type Draft, isChanged, mergeDraft, NO_DRAFT, withField, writableFields } from './draft';
+import { Facts } from './Facts';
 import { FieldInput } from './FieldInput';
 import { LookUp } from './LookUp';
 import { OrderDeliveries } from './OrderDeliveries';
 import { namesOfParts, OrderHistory } from './OrderHistory';
-import { orderListParameters, TO_VALIDATE } from './OrderList';
 import { PartsGrid } from './PartsGrid';
+import { nextOrder, type OrderSearch, queueOf, readAround } from './queue';
 import { StatusBadge } from './StatusBadge';
 
 type Read = { readonly order: Order; readonly tag: string | null };
@@ -39,6 +41,8 @@ const SET_BY_OTHERS = [
   'accuracy',
   'order_inquiry_id',
 ];
+
+const NO_ERRORS: ApiError['fields'] = {};
 
 export function OrderPage() {
   const { orderId } = getRouteApi('/orders/$orderId').useParams();
@@ -64,8 +68,9 @@ export function OrderPage() {
 function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonly read: Read }) {
   const text = useText();
   const client = useQueryClient();
-  const navigate = useNavigate();
+  const approveLater = useApproveLater();
   const { order, tag } = read;
+  const { next, place } = useNeighbours(order.id);
   const [draft, setDraft] = useState<Draft>(NO_DRAFT);
   const [both, setBoth] = useState<readonly string[]>([]);
   const { isValidator, isReader } = useRoles();
@@ -90,7 +95,21 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
       setDraft(NO_DRAFT);
       setBoth([]);
       await refresh();
-      notifications.show({ message: text.orders.saved });
+    },
+  });
+  const saveAs = (status: 'saved' | 'validated') =>
+    save.mutate(status, { onSuccess: () => notifications.show({ message: text.orders.saved }) });
+  const approve = useMutation({
+    mutationFn: async () => {
+      if (hasChanged || !may('approve')) await save.mutateAsync('validated');
+      // What has problems now is shown with them, and asks for a reason.
+      const { order: now } = await client.fetchQuery({
+        queryKey: orderKey(order.id),
+        queryFn: () => readOrder(order.id),
+      });
+      if (now.problems.length > 0) return;
+      approveLater({ id: order.id, name: title });
+      await next();
     },
   });
   const isConflict = save.error instanceof ApiError && save.error.status === 412;
@@ -102,38 +121,54 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     setBoth(merged.both);
     save.reset();
   };
-  const next = async () => {
-    const query = orderListParameters(TO_VALIDATE, {});
-    const { data } = await bodyOf(api.GET('/api/v1/platform/orders', { params: { query: query as object } }));
-    const at = data.findIndex(({ id }) => id === order.id);
-    const following = data[at + 1] ?? data.find(({ id }) => id !== order.id);
-    await navigate(
-      following === undefined ? { to: '/orders' } : { to: '/orders/$orderId', params: { orderId: following.id } },
-    );
-  };
-
   useBlocker({
     shouldBlockFn: () => hasChanged && !window.confirm(text.common.unsaved),
     enableBeforeUnload: hasChanged,
   });
   useKeys({
-    'mod+s': () => may('save') && save.mutate('saved'),
+    'mod+s': () => may('save') && saveAs('saved'),
     n: () => void next(),
-    ...(may('save') ? { v: () => save.mutate('validated') } : {}),
+    ...(may('save') ? { v: () => saveAs('validated') } : {}),
   });
 
-  const fieldErrors = save.error instanceof ApiError ? save.error.fields : {};
+  const fieldErrors = save.error instanceof ApiError ? save.error.fields : NO_ERRORS;
   const errors = useMemo(() => problemsByField(order, fieldErrors), [order, fieldErrors]);
   const references = new Map(
     orderType.relationships.filter(({ kind }) => kind === 'belongs_to').map((each) => [each.field, each]),
   );
   const parts = orderType.relationships.filter(({ kind }) => kind === 'has_many');
   const fields = writableFields(orderType, 'id').filter(({ name }) => !SET_BY_OTHERS.includes(name));
+  // As it was opened: a field must not move while it is filled in.
+  const [folded] = useState(() => new Set(fields.filter((field) => isEmpty(field, order)).map(({ name }) => name)));
   const values: { readonly [field: string]: unknown } = order;
   const customer = order.buyer_customer_party?.name;
   const title = [order.customer_reference ?? text.orders.one, typeof customer === 'string' ? customer : undefined]
     .filter((part) => part !== undefined)
     .join(' · ');
+
+  const input = (field: AssetField) => {
+    const reference = references.get(field.name);
+    const value = field.name in draft.fields ? draft.fields[field.name] : values[field.name];
+    const change = (to: unknown) => setDraft((present) => withField(present, values, field.name, to));
+    const shared = { error: errors.get(field.name), isDisabled: !may('save') };
+    if (reference === undefined) {
+      return <FieldInput key={field.name} field={field} value={value} onChange={change} {...shared} />;
+    }
+    const record = values[reference.name];
+    const isNamed = value === values[field.name] && typeof record === 'object' && record !== null;
+    return (
+      <LookUp
+        key={field.name}
+        label={field.label}
+        table={reference.table}
+        keyField={reference.key}
+        value={typeof value === 'string' ? value : null}
+        record={isNamed ? (record as Order['lines'][number]) : null}
+        onChange={change}
+        {...shared}
+      />
+    );
+  };
 
   return (
     <Page
@@ -142,21 +177,18 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
         <>
           {may('save') && (
             <>
-              <Button
-                variant="default"
-                disabled={!hasChanged}
-                loading={save.isPending}
-                onClick={() => save.mutate('saved')}
-              >
+              <Button variant="default" disabled={!hasChanged} loading={save.isPending} onClick={() => saveAs('saved')}>
                 {text.common.save}
               </Button>
-              <Button variant="default" loading={save.isPending} onClick={() => save.mutate('validated')}>
+              <Button variant="default" loading={save.isPending} onClick={() => saveAs('validated')}>
                 {text.orders.markValidated}
               </Button>
             </>
           )}
-          {may('approve') && <Approve order={order} isDisabled={hasChanged} onDone={refresh} />}
-          {may('reject') && <Reject order={order} onDone={refresh} />}
+          {may('reject') && <Reject order={order} onDone={next} />}
+          {(may('approve') || may('save')) && (
+            <Approve order={order} onDone={next} isPending={approve.isPending} onApprove={() => approve.mutate()} />
+          )}
           {isReader && (
             <Link to="/orders/$orderId/replay" params={{ orderId: order.id }}>
               {text.orders.replay}
@@ -165,6 +197,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
           <Button variant="subtle" onClick={() => void next()}>
             {text.orders.next}
           </Button>
+          {place}
         </>
       }
     >
@@ -192,36 +225,24 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
           {text.orders.changedBoth(both.join(', '))}
         </Alert>
       )}
+      {approve.error !== null && approve.error !== save.error && <Problem error={approve.error} />}
+      <Facts order={order} />
       <Notes order={order} />
       <Grid>
         <Grid.Col span={{ base: 12, xl: 9 }}>
           <Stack>
             <Paper withBorder p="md">
               <SimpleGrid cols={{ base: 1, sm: 2, md: 3 }}>
-                {fields.map((field) => {
-                  const reference = references.get(field.name);
-                  const value = field.name in draft.fields ? draft.fields[field.name] : values[field.name];
-                  const change = (to: unknown) => setDraft((present) => withField(present, values, field.name, to));
-                  const shared = { error: errors.get(field.name), isDisabled: !may('save') };
-                  if (reference === undefined) {
-                    return <FieldInput key={field.name} field={field} value={value} onChange={change} {...shared} />;
-                  }
-                  const record = values[reference.name];
-                  const isNamed = value === values[field.name] && typeof record === 'object' && record !== null;
-                  return (
-                    <LookUp
-                      key={field.name}
-                      label={field.label}
-                      table={reference.table}
-                      keyField={reference.key}
-                      value={typeof value === 'string' ? value : null}
-                      record={isNamed ? (record as Order['lines'][number]) : null}
-                      onChange={change}
-                      {...shared}
-                    />
-                  );
-                })}
+                {fields.filter(({ name }) => !folded.has(name)).map(input)}
               </SimpleGrid>
+              {folded.size > 0 && (
+                <details open={[...errors.keys()].some((path) => folded.has(path))}>
+                  <summary>{text.orders.emptyFields(folded.size)}</summary>
+                  <SimpleGrid mt="xs" cols={{ base: 1, sm: 2, md: 3 }}>
+                    {fields.filter(({ name }) => folded.has(name)).map(input)}
+                  </SimpleGrid>
+                </details>
+              )}
             </Paper>
             {parts.map((relationship) => (
               <PartsGrid
@@ -253,6 +274,34 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
       </Grid>
     </Page>
   );
+}
+
+/** Notes and dates are filled in often; other fields without a value are out of the way. */
+const isEmpty = ({ name, type, required }: AssetField, order: { readonly [field: string]: unknown }): boolean =>
+  !required && type !== 'LongText' && type !== 'Date' && (order[name] ?? '') === '';
+
+/** The way to the next order of the list that this one was opened in, and where it is. */
+function useNeighbours(id: string) {
+  const text = useText();
+  const number = useNumber();
+  const navigate = useNavigate();
+  const search: OrderSearch = getRouteApi('/orders/$orderId').useSearch();
+  const around = useQuery({
+    queryKey: ['orders', 'around', search],
+    queryFn: () => readAround(search, search.place ?? 0),
+  });
+  const { rows = [], first = 0, total = 0 } = around.data ?? {};
+  const row = rows.findIndex((each) => each.id === id);
+  const next = async (): Promise<void> => {
+    const found = await nextOrder(search, id, isToBeApproved);
+    await navigate(
+      found === undefined
+        ? { to: queueOf(search).path }
+        : { to: '/orders/$orderId', params: { orderId: found.id }, search: { ...search, place: found.place } },
+    );
+  };
+  const place = row < 0 ? null : <Text size="sm">{text.orders.place(number(first + row + 1), number(total))}</Text>;
+  return { next, place };
 }
 
 /** The names of the writable fields of a list of parts, which a change of the list sends. @throws ApiError */

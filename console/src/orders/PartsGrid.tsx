@@ -1,13 +1,13 @@
 /** The parts of an order as a grid that is filled in: lines, or consignments and charges. */
 import { ActionIcon, Button, Group, Paper, Table, Title, VisuallyHidden } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useRef } from 'react';
+import { memo, useCallback, useMemo, useRef, useState } from 'react';
 import type { AnyRecord, AssetField, AssetType } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { useKeys } from '../app/keys';
 import { useText } from '../app/language';
 import { Loaded } from '../app/Page';
-import { type Draft, type DraftPart, partsOf, writableFields } from './draft';
+import { type Draft, type DraftPart, NO_DRAFT, partsOf, writableFields } from './draft';
 import { FieldInput } from './FieldInput';
 import { LookUp } from './LookUp';
 
@@ -36,7 +36,31 @@ const WIDTHS: { readonly [type in AssetField['type']]?: number } = {
   Date: 160,
   Boolean: 60,
 };
-const widthOf = ({ type }: AssetField, isLookUp: boolean): number => (isLookUp ? 240 : (WIDTHS[type] ?? 150));
+const LOOK_UP = 320;
+const SHORT_LOOK_UP = 160;
+/** Units and the like have short names. */
+const isShort = (table: string): boolean => table.endsWith('_code') || table.endsWith('_type');
+
+type AssetColumn = {
+  readonly field: AssetField;
+  readonly label: string;
+  /** Where the value names a record of another table. */
+  readonly reference: AssetType['relationships'][number] | undefined;
+  readonly width: number;
+};
+
+function columnsOf(info: AssetType, owner: string): readonly AssetColumn[] {
+  const references = new Map(
+    info.relationships.filter(({ kind }) => kind === 'belongs_to').map((each) => [each.field, each]),
+  );
+  return writableFields(info, owner).map((field) => {
+    const reference = references.get(field.name);
+    const ofReference = reference && (isShort(reference.table) ? SHORT_LOOK_UP : LOOK_UP);
+    // A person picks a record, and sees no id.
+    const label = reference === undefined ? field.label : field.label.replace(/ id$/, '');
+    return { field, label, reference, width: ofReference ?? WIDTHS[field.type] ?? 150 };
+  });
+}
 
 function Grid({
   relationship,
@@ -49,99 +73,82 @@ function Grid({
 }: Props & { readonly info: AssetType }) {
   const text = useText();
   const body = useRef<HTMLTableSectionElement>(null);
+  const [isWhole, setWhole] = useState(false);
   const { name, field: owner } = relationship;
-  const parts = partsOf(draft, order, name);
-  const fields = writableFields(info, owner);
-  const references = new Map(
-    info.relationships.filter(({ kind }) => kind === 'belongs_to').map((each) => [each.field, each]),
+  const changed = draft.parts[name];
+  const parts = useMemo(() => changed ?? partsOf(NO_DRAFT, order, name), [changed, order, name]);
+  const all = useMemo(() => columnsOf(info, owner), [info, owner]);
+  const hasValue = ({ field }: AssetColumn) => parts.some(({ fields }) => (fields[field.name] ?? '') !== '');
+  const hasError = ({ field }: AssetColumn) => parts.some((_, at) => errors.has(`${name}.${at}.${field.name}`));
+  // As it was opened: a column must not go while it is emptied.
+  const [filled] = useState(() => new Set(all.filter(hasValue).map(({ field }) => field.name)));
+  const isShown = (column: AssetColumn) =>
+    isWhole || column.field.required || hasError(column) || filled.has(column.field.name) || hasValue(column);
+  // Without any part nobody knows which columns will be empty.
+  const shown = parts.length === 0 ? all : all.filter(isShown);
+  const columns = useKept(shown);
+  const setParts = useEvent((change: (present: readonly DraftPart[]) => readonly DraftPart[]) =>
+    onChange((present) => ({ ...present, parts: { ...present.parts, [name]: change(partsOf(present, order, name)) } })),
   );
-  const setParts = (change: (present: readonly DraftPart[]) => readonly DraftPart[]) =>
-    onChange((present) => ({ ...present, parts: { ...present.parts, [name]: change(partsOf(present, order, name)) } }));
-  const setField = (key: string, of: string, value: unknown) =>
-    setParts((present) =>
-      present.map((part) => (part.key === key ? { ...part, fields: { ...part.fields, [of]: value } } : part)),
-    );
-  const add = () => {
-    const numbers = parts.map(({ fields: { line_number: number } }) => Number(number) || 0);
-    const numbered = fields.some((field) => field.name === 'line_number')
-      ? { line_number: Math.max(0, ...numbers) + 1 }
-      : {};
-    setParts((present) => [...present, { key: crypto.randomUUID(), fields: numbered }]);
+  const numbered = (present: readonly DraftPart[]) => {
+    const numbers = present.map(({ fields: { line_number: number } }) => Number(number) || 0);
+    const isNumbered = all.some(({ field }) => field.name === 'line_number');
+    return isNumbered ? { line_number: Math.max(0, ...numbers) + 1 } : {};
+  };
+  const add = (fields: DraftPart['fields'] = {}) => {
+    setParts((present) => [...present, { key: crypto.randomUUID(), fields: { ...fields, ...numbered(present) } }]);
     // The new row, as soon as it is there.
     requestAnimationFrame(() => body.current?.querySelector<HTMLElement>('tr:last-child input')?.focus());
   };
-  useKeys(isDisabled ? {} : { '+': add });
+  const duplicate = useEvent(({ fields: { id: _, ...fields } }: DraftPart) => add(fields));
+  useKeys(isDisabled ? {} : { '+': () => add() });
   return (
     <Paper withBorder p="md">
       <Group justify="space-between" mb="xs">
         <Title order={2} size="h4">
           {info.label}
         </Title>
-        {!isDisabled && (
-          <Button size="xs" variant="default" onClick={add}>
-            {text.orders.addLine}
-          </Button>
-        )}
+        <Group gap="xs">
+          {columns.length < all.length && (
+            <Button size="xs" variant="subtle" onClick={() => setWhole(true)}>
+              {text.orders.emptyColumns(all.length - columns.length)}
+            </Button>
+          )}
+          {!isDisabled && (
+            <Button size="xs" variant="default" onClick={() => add()}>
+              {text.orders.addLine}
+            </Button>
+          )}
+        </Group>
       </Group>
-      <Table.ScrollContainer
-        minWidth={fields.reduce((sum, field) => sum + widthOf(field, references.has(field.name)), 60)}
-      >
+      <Table.ScrollContainer minWidth={columns.reduce((sum, { width }) => sum + width, 60)}>
         <Table verticalSpacing={4} aria-label={info.label}>
           <Table.Thead>
             <Table.Tr>
-              {fields.map((field) => (
-                <Table.Th key={field.name} miw={widthOf(field, references.has(field.name))}>
-                  {field.label}
+              {columns.map(({ field, label, width }) => (
+                <Table.Th key={field.name} miw={width}>
+                  {label}
                   {field.required ? ' *' : ''}
                 </Table.Th>
               ))}
-              <Table.Th w={40}>
+              <Table.Th w={70}>
                 <VisuallyHidden>{text.common.actions}</VisuallyHidden>
               </Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody ref={body}>
             {parts.map((part, at) => (
-              <Table.Tr key={part.key}>
-                {fields.map((field) => {
-                  const reference = references.get(field.name);
-                  const path = `${name}.${at}.${field.name}`;
-                  const value = part.fields[field.name];
-                  const shared = {
-                    onChange: (to: unknown) => setField(part.key, field.name, to),
-                    error: errors.get(path),
-                    isDisabled,
-                    ariaLabel: `${field.label}, ${at + 1}`,
-                  };
-                  return (
-                    <Table.Td key={field.name} data-field={path}>
-                      {reference === undefined ? (
-                        <FieldInput field={field} value={value} isInGrid {...shared} />
-                      ) : (
-                        <LookUp
-                          table={reference.table}
-                          keyField={reference.key}
-                          value={typeof value === 'string' ? value : null}
-                          record={recordOf(part.fields[reference.name], reference.key, value)}
-                          {...shared}
-                        />
-                      )}
-                    </Table.Td>
-                  );
-                })}
-                <Table.Td>
-                  {!isDisabled && (
-                    <ActionIcon
-                      variant="subtle"
-                      color="red"
-                      aria-label={`${text.orders.removeLine}, ${at + 1}`}
-                      onClick={() => setParts((present) => present.filter(({ key }) => key !== part.key))}
-                    >
-                      ×
-                    </ActionIcon>
-                  )}
-                </Table.Td>
-              </Table.Tr>
+              <PartRow
+                key={part.key}
+                part={part}
+                at={at}
+                name={name}
+                columns={columns}
+                errors={errors}
+                isDisabled={isDisabled}
+                onChange={setParts}
+                onDuplicate={duplicate}
+              />
             ))}
           </Table.Tbody>
         </Table>
@@ -149,6 +156,89 @@ function Grid({
     </Paper>
   );
 }
+
+/** The same list as long as it has the same columns, so that rows are not rendered again. */
+function useKept(columns: readonly AssetColumn[]): readonly AssetColumn[] {
+  const kept = useRef(columns);
+  const isSame = kept.current.length === columns.length && kept.current.every((each, at) => each === columns[at]);
+  if (!isSame) kept.current = columns;
+  return kept.current;
+}
+
+/** A function that stays the same and does what the latest one does. */
+function useEvent<Arguments extends readonly unknown[]>(latest: (...args: Arguments) => void) {
+  const current = useRef(latest);
+  current.current = latest;
+  return useCallback((...args: Arguments) => current.current(...args), []);
+}
+
+type RowProps = Pick<Props, 'errors' | 'isDisabled'> & {
+  readonly part: DraftPart;
+  readonly at: number;
+  readonly name: string;
+  readonly columns: readonly AssetColumn[];
+  readonly onChange: (change: (present: readonly DraftPart[]) => readonly DraftPart[]) => void;
+  readonly onDuplicate: (part: DraftPart) => void;
+};
+
+/** Rendered again only where it changes: an order may have hundreds. */
+const PartRow = memo(({ part, at, name, columns, errors, isDisabled, onChange, onDuplicate }: RowProps) => {
+  const { orders } = useText();
+  const setField = (of: string, value: unknown) =>
+    onChange((present) =>
+      present.map((each) => (each.key === part.key ? { ...each, fields: { ...each.fields, [of]: value } } : each)),
+    );
+  return (
+    <Table.Tr>
+      {columns.map(({ field, label, reference }) => {
+        const path = `${name}.${at}.${field.name}`;
+        const value = part.fields[field.name];
+        const shared = {
+          onChange: (to: unknown) => setField(field.name, to),
+          error: errors.get(path),
+          isDisabled,
+          ariaLabel: `${label}, ${at + 1}`,
+        };
+        return (
+          <Table.Td key={field.name} data-field={path}>
+            {reference === undefined ? (
+              <FieldInput field={field} value={value} isInGrid {...shared} />
+            ) : (
+              <LookUp
+                table={reference.table}
+                keyField={reference.key}
+                value={typeof value === 'string' ? value : null}
+                record={recordOf(part.fields[reference.name], reference.key, value)}
+                {...shared}
+              />
+            )}
+          </Table.Td>
+        );
+      })}
+      <Table.Td>
+        {!isDisabled && (
+          <Group gap={2} wrap="nowrap">
+            <ActionIcon
+              variant="subtle"
+              aria-label={`${orders.duplicateLine}, ${at + 1}`}
+              onClick={() => onDuplicate(part)}
+            >
+              2×
+            </ActionIcon>
+            <ActionIcon
+              variant="subtle"
+              color="red"
+              aria-label={`${orders.removeLine}, ${at + 1}`}
+              onClick={() => onChange((present) => present.filter(({ key }) => key !== part.key))}
+            >
+              ×
+            </ActionIcon>
+          </Group>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+});
 
 /** The record that the document has for a reference, unless the reference was changed since. */
 function recordOf(record: unknown, key: string, value: unknown): AnyRecord | null {

@@ -1,0 +1,167 @@
+/** One action on many orders: which they are is shown first, and then what came of each. */
+import { Button, Group, Menu, Modal, ScrollArea, Stack, Table, Text, Textarea } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { ApiError, api, bodyOf, type OrderRow } from '../api/client';
+import { useText } from '../app/language';
+import { Problem } from '../app/Page';
+import { approve } from './approveLater';
+import { reject } from './Decisions';
+
+const ACTIONS = ['approve', 'validate', 'reject'] as const;
+type Action = (typeof ACTIONS)[number];
+
+/** Requests at once: the ERP's webhook gets them in this order, more or less. */
+const AT_ONCE = 4;
+
+type Props = {
+  readonly orders: readonly OrderRow[];
+  /** Given those with which it was not done. */
+  readonly onDone: (left: readonly OrderRow[]) => void;
+};
+
+export function Bulk({ orders, onDone }: Props) {
+  const { orders: text } = useText();
+  const [action, setAction] = useState<Action | undefined>();
+  const count = orders.length;
+  const labels = { approve: text.approve, validate: text.markValidated, reject: text.reject };
+  return (
+    <>
+      <Button disabled={count === 0} onClick={() => setAction('approve')}>
+        {text.approveSelected(count)}
+      </Button>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button variant="default" disabled={count === 0}>
+            {text.more}
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {(['validate', 'reject'] as const).map((each) => (
+            <Menu.Item key={each} onClick={() => setAction(each)}>
+              {labels[each]}
+            </Menu.Item>
+          ))}
+        </Menu.Dropdown>
+      </Menu>
+      {action !== undefined && (
+        <BulkDialog
+          action={action}
+          label={labels[action]}
+          // What is selected changes while the dialog shows what came of it.
+          orders={orders}
+          onClose={(left) => {
+            setAction(undefined);
+            if (left !== undefined) onDone(left);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+type DialogProps = {
+  readonly action: Action;
+  readonly label: string;
+  readonly orders: readonly OrderRow[];
+  /** Undefined: nothing was done. */
+  readonly onClose: (left: readonly OrderRow[] | undefined) => void;
+};
+
+function BulkDialog({ action, label, orders, onClose }: DialogProps) {
+  const { common, orders: text } = useText();
+  const client = useQueryClient();
+  const [reasons, setReasons] = useState('');
+  /** Why each was refused; empty if it was done. */
+  const [outcomes, setOutcomes] = useState<ReadonlyMap<string, string>>(new Map());
+  const work = useMutation({
+    mutationFn: async () => {
+      const waiting = [...orders];
+      const next = async (): Promise<void> => {
+        for (let order = waiting.shift(); order !== undefined; order = waiting.shift()) {
+          const [id, outcome] = [order.id, await refusalOf(action, order.id, reasons)];
+          setOutcomes((present) => new Map(present).set(id, outcome));
+        }
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, next));
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: ['orders'] }),
+  });
+  const isBegun = !work.isIdle;
+  const left = orders.filter(({ id }) => outcomes.get(id) !== '');
+  const refused = [...outcomes.values()].filter((outcome) => outcome !== '').length;
+  const close = () => !work.isPending && onClose(isBegun ? left : undefined);
+  return (
+    <Modal opened onClose={close} title={`${label}: ${orders.length}`} size="lg">
+      <Stack>
+        {work.error !== null && <Problem error={work.error} />}
+        {action === 'reject' && !isBegun && (
+          <Textarea
+            data-autofocus
+            autosize
+            minRows={2}
+            label={text.rejectWhy}
+            value={reasons}
+            onChange={({ currentTarget }) => setReasons(currentTarget.value)}
+          />
+        )}
+        {isBegun && (
+          <Text role="status">
+            {text.doneCount(outcomes.size - refused)}
+            {refused > 0 && ` · ${text.refusedCount(refused)}`}
+          </Text>
+        )}
+        <ScrollArea.Autosize mah="50vh">
+          <Table aria-label={text.one}>
+            <Table.Tbody>
+              {orders.map(({ id, customer_reference, customer }) => (
+                <Table.Tr key={id}>
+                  <Table.Td>
+                    <Link to="/orders/$orderId" params={{ orderId: id }} target="_blank">
+                      {customer_reference ?? id.slice(0, 8)}
+                    </Link>
+                  </Table.Td>
+                  <Table.Td>
+                    <bdi>{customer}</bdi>
+                  </Table.Td>
+                  <Table.Td className="text">{outcomes.get(id) === '' ? '✓' : outcomes.get(id)}</Table.Td>
+                </Table.Tr>
+              ))}
+            </Table.Tbody>
+          </Table>
+        </ScrollArea.Autosize>
+        <Group justify="flex-end">
+          <Button variant="default" disabled={work.isPending} onClick={close}>
+            {isBegun ? common.close : common.cancel}
+          </Button>
+          {!isBegun && (
+            <Button
+              disabled={action === 'reject' && reasons.trim() === ''}
+              {...(action === 'reject' ? { color: 'red' } : {})}
+              onClick={() => work.mutate()}
+            >
+              {label}
+            </Button>
+          )}
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
+
+/** Empty if it was done. @throws ApiError that is not about this order */
+async function refusalOf(action: Action, id: string, reasons: string): Promise<string> {
+  try {
+    if (action === 'approve') await approve(id);
+    else if (action === 'reject') await reject(id, reasons);
+    else {
+      const body = { processing_status: 'validated' } as object;
+      await bodyOf(api.PUT('/api/v1/platform/orders/{order_id}', { params: { path: { order_id: id } }, body }));
+    }
+    return '';
+  } catch (error) {
+    if (!(error instanceof ApiError) || ![404, 409, 422].includes(error.status)) throw error;
+    return [error.message, ...Object.values(error.fields).flat()].join(' ');
+  }
+}

@@ -1,0 +1,86 @@
+/** What a clerk looks at first: who wants what, by when, and how sure the platform is. */
+import { Group, Paper, Stack, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { AnyRecord, Order, OrderRow } from '../api/client';
+import { useLanguage, useText } from '../app/language';
+
+export function Facts({ order }: { readonly order: Order }) {
+  const { orders } = useText();
+  const name = order.buyer_customer_party?.name;
+  const date = order.delivery_date;
+  const total = useTotal(order);
+  return (
+    <Paper withBorder p="md">
+      <Group gap="xl">
+        <Fact label={orders.customer}>{typeof name === 'string' && <bdi>{name}</bdi>}</Fact>
+        <Fact label={orders.delivery}>{date !== null && <DeliveryDate date={date} of={order} />}</Fact>
+        <Fact label={orders.reference}>{order.customer_reference}</Fact>
+        <Fact label={orders.accuracy}>{accuracyText(order.accuracy)}</Fact>
+        {total !== undefined && <Fact label={orders.total}>{total}</Fact>}
+      </Group>
+    </Paper>
+  );
+}
+
+function Fact({ label, children }: { readonly label: string; readonly children: ReactNode }) {
+  return (
+    <Stack gap={2}>
+      <Text size="xs">{label}</Text>
+      <Text fw={600} component="div">
+        {children || '–'}
+      </Text>
+    </Stack>
+  );
+}
+
+/** A share, or a percentage, as the platform has sent it. */
+export const accuracyText = (accuracy: number | null): string =>
+  accuracy === null ? '' : `${Math.round(accuracy * (accuracy <= 1 ? 100 : 1))} %`;
+
+const STILL_TO_DO: readonly OrderRow['processing_status'][] = [
+  'pending_validation',
+  'saved',
+  'validated',
+  'submit_failed',
+  'failed',
+];
+const DAY_MS = 86_400_000;
+
+type DeliveryDateProps = {
+  /** `2026-12-01` */
+  readonly date: string;
+  readonly of: Pick<OrderRow, 'processing_status'>;
+};
+
+/** With how many days are left; in red where somebody is late with it. */
+export function DeliveryDate({ date, of }: DeliveryDateProps) {
+  const { language } = useLanguage();
+  const today = new Date();
+  const days = Math.round(
+    (Date.parse(date) - Date.UTC(today.getFullYear(), today.getMonth(), today.getDate())) / DAY_MS,
+  );
+  if (Number.isNaN(days)) return <>{date}</>;
+  const isToDo = STILL_TO_DO.includes(of.processing_status);
+  const shown = new Date(date).toLocaleDateString(language, { dateStyle: 'medium', timeZone: 'UTC' });
+  const left = new Intl.RelativeTimeFormat(language, { numeric: 'auto' }).format(days, 'day');
+  return (
+    <Text span inherit {...(isToDo && days < 0 ? { className: 'late' } : {})}>
+      <time dateTime={date}>{shown}</time>
+      {isToDo && ` · ${left}`}
+    </Text>
+  );
+}
+
+/** Of the lines, with the currency; undefined where one has no price. */
+function useTotal(order: Order): string | undefined {
+  const { language } = useLanguage();
+  const lines: readonly AnyRecord[] = Array.isArray(order.lines) ? order.lines : [];
+  const prices = lines.map(({ quantity, unit_price: price }) =>
+    typeof price === 'number' ? Number(quantity) * price : Number.NaN,
+  );
+  const total = prices.reduce((sum, price) => sum + price, 0);
+  if (prices.length === 0 || Number.isNaN(total)) return undefined;
+  const { currency_code: currency } = order as { readonly currency_code?: string | null };
+  const digits = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
+  return `${currency ?? ''} ${new Intl.NumberFormat(language, digits).format(total)}`.trim();
+}

@@ -1,0 +1,78 @@
+/** An approval is sent some seconds after it was given, so that a person can take it back. */
+import { Anchor, Button, Group, Text } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { api, bodyOf, type Order } from '../api/client';
+import { useKeys } from '../app/keys';
+import { useText } from '../app/language';
+
+const TAKEN_BACK_WITHIN_MS = 8_000;
+
+/** What takes each approval back that is not sent yet, by the order's id. */
+const waiting = new Map<string, () => void>();
+
+export const isToBeApproved = (orderId: string): boolean => waiting.has(orderId);
+
+/** @throws ApiError */
+export const approve = (id: string, body: { override?: boolean; reason?: string } = {}) =>
+  bodyOf(api.POST('/api/v1/platform/orders/{order_id}/approve', { params: { path: { order_id: id } }, body }));
+
+type Named = Pick<Order, 'id'> & { readonly name: string };
+
+/** Of an order that is validated. What comes of it is told, wherever the person is by then. */
+export function useApproveLater(): (order: Named) => void {
+  const text = useText();
+  const client = useQueryClient();
+  return ({ id, name }) => {
+    if (waiting.has(id)) return;
+    const told = { id: `approve-${id}`, withCloseButton: false, autoClose: false } as const;
+    const send = async (): Promise<void> => {
+      waiting.delete(id);
+      try {
+        await approve(id);
+        notifications.update({ ...told, color: 'green', message: text.orders.approvedOne(name), autoClose: 4_000 });
+      } catch (error) {
+        const message = (
+          <Text size="sm">
+            <Anchor href={`/console/orders/${id}`}>{name}</Anchor>{' '}
+            {error instanceof Error ? error.message : String(error)}
+          </Text>
+        );
+        const title = text.orders.notApproved;
+        notifications.update({ ...told, color: 'red', title, message, withCloseButton: true });
+      }
+      await client.invalidateQueries({ queryKey: ['orders'] });
+    };
+    const timer = setTimeout(() => void send(), TAKEN_BACK_WITHIN_MS);
+    const takeBack = (): void => {
+      clearTimeout(timer);
+      waiting.delete(id);
+      notifications.update({ ...told, message: text.orders.takenBack(name), autoClose: 4_000 });
+    };
+    waiting.set(id, takeBack);
+    notifications.show({
+      ...told,
+      message: (
+        <Group justify="space-between" wrap="nowrap">
+          <Text size="sm">{text.orders.toBeApproved(name)}</Text>
+          <Button size="compact-sm" variant="default" style={{ flexShrink: 0 }} onClick={takeBack}>
+            {text.orders.takeBack}
+          </Button>
+        </Group>
+      ),
+    });
+  };
+}
+
+/** The key `u`, and the question of whoever closes the page before all is sent. */
+export function useTakeBack(): void {
+  useKeys({ u: () => [...waiting.values()].at(-1)?.() });
+  useEffect(() => {
+    const ask = (event: BeforeUnloadEvent): void => {
+      if (waiting.size > 0) event.preventDefault();
+    };
+    window.addEventListener('beforeunload', ask);
+    return () => window.removeEventListener('beforeunload', ask);
+  }, []);
+}

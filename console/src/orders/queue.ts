@@ -1,0 +1,85 @@
+/** The lists of orders that clerks work through, and the way from one order of a list to the next. */
+import { api, bodyOf, type OrderRow } from '../api/client';
+import type { OrdersSearch } from '../routes';
+
+export type Queue = {
+  readonly path: '/orders' | '/refused' | '/archive';
+  readonly states: readonly OrderRow['processing_status'][];
+};
+export const TO_VALIDATE: Queue = { path: '/orders', states: ['pending_validation', 'saved', 'validated'] };
+export const REFUSED: Queue = { path: '/refused', states: ['submit_failed', 'failed'] };
+export const ARCHIVE: Queue = { path: '/archive', states: ['submitted', 'completed', 'rejected'] };
+const QUEUES = [TO_VALIDATE, REFUSED, ARCHIVE] as const;
+
+const PAGE_SIZE = 25;
+
+/** Where an order was opened: the list with its filter and sort, and the order's place in it, from 0. */
+export type OrderSearch = Omit<OrdersSearch, 'page'> & { readonly list?: Queue['path']; readonly place?: number };
+
+/** Of the order in this row of a page. */
+export const placeOf = (queue: Queue, { page = 1, ...search }: OrdersSearch, row: number): OrderSearch => ({
+  ...search,
+  ...(queue === TO_VALIDATE ? {} : { list: queue.path }),
+  place: (page - 1) * PAGE_SIZE + row,
+});
+
+export const queueOf = ({ list }: OrderSearch): Queue => QUEUES.find(({ path }) => path === list) ?? TO_VALIDATE;
+
+/** A page of the list. @throws ApiError */
+export const readQueue = (queue: Queue, search: OrdersSearch, perPage = PAGE_SIZE) =>
+  bodyOf(
+    api.GET('/api/v1/platform/orders', {
+      params: {
+        query: {
+          perPage,
+          page: search.page,
+          search: search.text,
+          sort: search.sort ?? (queue === ARCHIVE ? '-updated_at' : 'created_at'),
+          'filter[processing_status][in]': search.state ?? queue.states.join(','),
+        } as object,
+      },
+    }),
+  );
+
+/** The page of the list that has this place. @throws ApiError */
+export async function readAround(search: OrderSearch, place: number) {
+  const { list: _, place: __, ...filter } = search;
+  const page = Math.floor(place / PAGE_SIZE) + 1;
+  const { data, meta } = await readQueue(queueOf(search), { ...filter, page });
+  return { rows: data, first: (page - 1) * PAGE_SIZE, total: meta.total };
+}
+
+type Place = { readonly id: string; readonly place: number };
+
+/**
+ * The order behind this one in its list, or else the first of the list. An order that has left the list has made room for the
+ * one behind it.
+ * @param isDone of orders that are passed over @returns undefined if there is none @throws ApiError
+ */
+export async function nextOrder(
+  search: OrderSearch,
+  id: string,
+  isDone: (id: string) => boolean,
+): Promise<Place | undefined> {
+  const isNext = (row: OrderRow): boolean => row.id !== id && !isDone(row.id);
+  const { place = 0 } = search;
+  return (await firstFrom(search, place, id, isNext)) ?? (await firstFrom(search, 0, undefined, isNext));
+}
+
+async function firstFrom(
+  search: OrderSearch,
+  start: number,
+  behind: string | undefined,
+  isNext: (row: OrderRow) => boolean,
+): Promise<Place | undefined> {
+  for (let place = start; ; ) {
+    const { rows, first, total } = await readAround(search, place);
+    const own = rows.findIndex(({ id }) => id === behind);
+    const from = own < 0 ? place - first : own + 1;
+    const at = rows.findIndex((row, index) => index >= from && isNext(row));
+    const found = rows[at];
+    if (found !== undefined) return { id: found.id, place: first + at };
+    place = first + PAGE_SIZE;
+    if (place >= total) return undefined;
+  }
+}
