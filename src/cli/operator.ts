@@ -12,7 +12,7 @@ import type { EventStore } from '../ports/eventStore.js';
 import type { ParkedTenant } from '../ports/rowStore.js';
 import { Directory } from '../projections/directory/directory.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
-import { openStoredDirectory } from '../service/engines.js';
+import { storedDirectory } from '../service/engines.js';
 import { operatorsBox } from '../service/keys.js';
 import { openOwnLog } from '../service/ownLog.js';
 import { CliError, UnknownNameError } from './errors.js';
@@ -98,8 +98,8 @@ export function refuseMissingLog({ DATA_DIR, EVENTSTORE_URL }: Config): void {
 
 async function allTenants(eventStore: EventStore, config: Config) {
   // If the log cannot be reached, the command fails by itself. The store is optional.
-  const onError = (): void => undefined;
-  const directory = await Directory.start(eventStore, onError, { store: openStoredDirectory(config), onError });
+  const ignored = (): void => undefined;
+  const directory = await Directory.start(eventStore, ignored, ignored, storedDirectory(config));
   const all = [...directory.tenants()].sort((a, b) => (a.name < b.name ? -1 : 1));
   const parked = directory.parked();
   await directory.stop();

@@ -11,8 +11,10 @@ export const IN_USE = 'in-use';
 export const LAST_BACKUP_FILE = 'last-backup';
 /** While it is there, no webhooks are sent (`webhooks.ts`). */
 export const HELD_WEBHOOKS = 'webhooks-held';
-/** Databases, and what is kept beside them: files of SQLite, and locks. */
-const DATABASE_FILE = /^[a-z]+\.db(?:-.+)?$/;
+/** Tenants, clients, users and webhooks between starts. Made from the log. */
+export const DIRECTORY_FILE = 'directory.jsonl';
+/** Databases with what SQLite keeps beside them; the directory, also while it is being written. */
+const FILE = /^(?:[a-z]+\.db(?:-.+)?|directory\.jsonl(?:\.\d+)?)$/;
 export const KEYS = 'keys';
 /** The Merkle tree over the log, and the last checkpoint. Made from the log. */
 export const AUDIT = 'audit';
@@ -25,7 +27,7 @@ const STICKY = 0o1000;
 
 /** Whether the entry is ours. Others are left alone. */
 export const isOwnEntry = (name: string): boolean =>
-  DATABASE_FILE.test(name) || [LOG_ID_FILE, LAST_BACKUP_FILE, HELD_WEBHOOKS, KEYS, AUDIT, ROWS].includes(name);
+  FILE.test(name) || [LOG_ID_FILE, LAST_BACKUP_FILE, HELD_WEBHOOKS, KEYS, AUDIT, ROWS].includes(name);
 
 /** When the directory was last backed up (milliseconds since 1970); undefined if unknown. */
 export async function lastBackupAt(directory: string): Promise<number | undefined> {

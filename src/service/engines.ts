@@ -6,7 +6,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
-import { SqliteDirectoryStore } from '../adapters/directory/store.js';
 import { withCurrentEvents } from '../adapters/eventstore/everyStore.js';
 import { refuseDamagedLog } from '../adapters/eventstore/sqlite/logFile.js';
 import { openSqliteEventStore } from '../adapters/eventstore/sqlite/store.js';
@@ -21,11 +20,11 @@ import { eventTypes } from '../domain/eventTypes.js';
 import { EventLogDamagedError, type EventStore } from '../ports/eventStore.js';
 import { LogReplacedError } from '../ports/logAnchor.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
-import type { Checkpoint, RowReads, RowWriter } from '../ports/rowStore.js';
+import type { Checkpoint, ParkedTenant, RowReads, RowWriter } from '../ports/rowStore.js';
 import { Directory } from '../projections/directory/directory.js';
-import { TENANTS_VERSION } from '../projections/directory/storedDirectory.js';
+import { StoredDirectory } from '../projections/directory/storedDirectory.js';
 import { sleep } from '../supervision/waiting.js';
-import { ROWS } from './dataDirectory.js';
+import { DIRECTORY_FILE, ROWS } from './dataDirectory.js';
 
 export type EngineConfig = Pick<Config, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'>;
 
@@ -51,9 +50,11 @@ export async function openStoredLog({
   return openEventStoreDb({ url });
 }
 
-/** The store of the directory between starts. */
-export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>) =>
-  new SqliteDirectoryStore(join(DATA_DIR, 'directory.db'), String(TENANTS_VERSION));
+/** The directory between starts. */
+export const storedDirectory = (
+  { DATA_DIR }: Pick<Config, 'DATA_DIR'>,
+  onError: (error: unknown) => void = () => undefined,
+) => new StoredDirectory(join(DATA_DIR, DIRECTORY_FILE), onError);
 
 const LOG_REPLACED =
   'the event log is not the one from before: it was put back to an older copy, or is another one; the service starts again on it';
@@ -81,14 +82,14 @@ export function openDirectory(
       onReplaced();
     } else log.error({ err: error }, 'the directory of tenants is interrupted, and tries again');
   };
-  const keeping = {
-    store: openStoredDirectory(config),
-    onError: (error: unknown) =>
-      log.warn({ err: error }, 'the directory of tenants cannot be stored; the next start takes longer'),
-  };
-  return Directory.start(eventStore, onInterruption, keeping, (parked) =>
-    log.error(parked, 'an event of a tenant cannot be applied: the tenant is not served'),
+  // Of earlier releases.
+  removeDatabase(join(config.DATA_DIR, 'directory.db'));
+  const stored = storedDirectory(config, (error) =>
+    log.warn({ err: error }, 'the directory of tenants cannot be read or stored; a start takes longer'),
   );
+  const onParked = (parked: ParkedTenant) =>
+    log.error(parked, 'an event of a tenant cannot be applied: the tenant is not served');
+  return Directory.start(eventStore, onInterruption, onParked, stored);
 }
 
 /**

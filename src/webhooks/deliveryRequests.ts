@@ -3,7 +3,7 @@ import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
 import { type StreamReads, streamPagesBackwards } from '../commands/streamPages.js';
 import { firstDeliveryId, type LoadedDelivery, requestDelivery } from '../commands/webhooks/deliveryStream.js';
-import { type Webhook, wantedAfter } from '../domain/identity/directory.js';
+import type { Webhook } from '../domain/identity/directory.js';
 import { orderStream, parseStream } from '../domain/streams.js';
 import { kindsOf, type WebhookEventKind } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
@@ -40,7 +40,7 @@ export const subscriptionOf = (webhook: Webhook): Subscription => ({
   webhookId: webhook.id,
   kinds: webhook.events,
   wants: ({ position }, kind) =>
-    position > wantedAfter(webhook, kind) && position <= (webhook.heldAfter ?? Number.POSITIVE_INFINITY),
+    position > (webhook.wantedAfter[kind] ?? 0) && position <= (webhook.heldAfter ?? Number.POSITIVE_INFINITY),
   deliveryId: (event, kind) => firstDeliveryId(webhook.id, event, kind),
 });
 

@@ -28,6 +28,7 @@ export const webhook: Webhook = {
   sealedSecret: '',
   createdAt: '2026-11-21T00:00:00.000000Z',
   startedAt: '2026-11-21T00:00:00.000000Z',
+  wantedAfter: {},
 };
 
 const person = (id: number, firstName: string): User => ({

@@ -1,5 +1,5 @@
 /** Changes of a tenant's directory streams: few events each, so that a decision reads them whole. */
-import { copiedOnce, evolveTenant, type Tenant, type Webhook } from '../../domain/identity/directory.js';
+import { evolveTenant, type OwnTenant, type Tenant, type Webhook } from '../../domain/identity/directory.js';
 import type { DirectoryEvent } from '../../domain/identity/events.js';
 import { tenantStream, webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
@@ -34,15 +34,14 @@ async function loadTenant(
   eventStore: Commands['eventStore'],
   tenant: string,
   stream: string,
-): Promise<Loaded<Tenant | undefined>> {
-  const writable = copiedOnce();
+): Promise<Loaded<OwnTenant | undefined>> {
   let parked: TenantParkedError | undefined;
-  const evolve = (state: Tenant | undefined, event: RecordedEvent): Tenant | undefined => {
+  const evolve = (state: OwnTenant | undefined, event: RecordedEvent): OwnTenant | undefined => {
     const { id, type, data, metadata, position } = event;
     // A parked tenant can be deleted.
     if (parked !== undefined && type !== 'TenantDeleted') return state;
     try {
-      return evolveTenant(state, { type, data } as DirectoryEvent, metadata.occurredAt, writable, position);
+      return evolveTenant(state, { type, data } as DirectoryEvent, metadata.occurredAt, position);
     } catch (error) {
       parked = new TenantParkedError(event.stream, `${type} (${id})`, { cause: error });
       return state;
@@ -105,8 +104,7 @@ export const writeTenant: DirectoryWrite<[stream: string, decide: Decide<Tenant 
     },
   });
   if (position > 0) await waitUntilKnown(commands, caller, position);
-  const after = (tenant: Tenant | undefined, event: DirectoryEvent) =>
-    evolveTenant(tenant, event, at, undefined, position);
+  const after = (tenant: OwnTenant | undefined, event: DirectoryEvent) => evolveTenant(tenant, event, at, position);
   return { position, tenant: events.reduce(after, state) };
 };
 

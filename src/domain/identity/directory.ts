@@ -14,6 +14,8 @@ import {
 } from './events.js';
 import { ownTable, standardTables, type Tables, withOwnField } from './tenantTables.js';
 
+type WantedAfter = { readonly [kind in WebhookEventKind]?: number };
+
 export type Webhook = WebhookSettings & {
   readonly id: string;
   readonly sealedSecret: string;
@@ -26,10 +28,8 @@ export type Webhook = WebhookSettings & {
   /** Position of the event that enabled it last. */
   readonly enabledAt?: number | undefined;
   readonly createdAt: string;
-  /** Position of the event that created it. */
-  readonly createdPosition?: number | undefined;
-  /** Kinds of events that it has wanted only since after its creation: the position of the change. */
-  readonly addedKinds?: readonly { readonly kind: WebhookEventKind; readonly position: number }[] | undefined;
+  /** Each kind of event that it wants, and the position since which it has. No time: clocks are put back. */
+  readonly wantedAfter: WantedAfter;
   /** When it was last created, changed or enabled. */
   readonly startedAt: string;
 };
@@ -56,51 +56,41 @@ export type Tenant = {
 /** Streams from which the directory is evolved. */
 export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clients-', 'client-', 'webhooks-'] as const;
 
-/** How `evolveTenant` changes the maps of a state: in a copy, since the state before is used elsewhere. */
-export type Writable = <Key, Value>(map: ReadonlyMap<Key, Value>) => Map<Key, Value>;
+/** A tenant that its owner alone has, so that events change its maps in place. */
+export type OwnTenant = {
+  -readonly [K in keyof Tenant]: Tenant[K] extends ReadonlyMap<infer Key, infer Value> ? Map<Key, Value> : Tenant[K];
+};
 
-/** For one event. */
-export const copied: Writable = (map) => new Map(map);
+export const ownCopy = (tenant: Tenant): OwnTenant => ({
+  ...tenant,
+  assetTypes: new Map(tenant.assetTypes),
+  clients: new Map(tenant.clients),
+  users: new Map(tenant.users),
+  webhooks: new Map(tenant.webhooks),
+  endedSessions: new Map(tenant.endedSessions),
+});
 
-/**
- * For many events in a row: a map is copied for the first event that changes it, and written to by the others, since nobody
- * sees the states in between. Without this, thousands of events that fill a map would take quadratic time.
- */
-export function copiedOnce(): Writable {
-  const copies = new Set<unknown>();
-  return (map) => {
-    if (copies.has(map) && map instanceof Map) return map;
-    const copy = new Map(map);
-    copies.add(copy);
-    return copy;
-  };
+/** @param change undefined removes it. An unknown key changes nothing */
+function change<K, V>(map: Map<K, V>, key: K, change: (value: V) => V | undefined): void {
+  const value = map.get(key);
+  const changed = value && change(value);
+  if (changed !== undefined) map.set(key, changed);
+  else map.delete(key);
 }
 
 /**
  * The tenant after one more event; undefined before TenantCreated.
+ * @param tenant is changed, unless the event cannot be applied
  * @param at time of the event
  * @param position of the event in the log; only webhooks need it
  * @throws Error when the event does not say which table was added
  */
 export function evolveTenant(
-  tenant: Tenant | undefined,
+  tenant: OwnTenant | undefined,
   event: DirectoryEvent,
   at: string,
-  writable: Writable = copied,
-  position?: number,
-): Tenant | undefined {
-  /** @param value undefined removes it */
-  function withEntry<K, V>(map: ReadonlyMap<K, V>, key: K, value: V | undefined): ReadonlyMap<K, V> {
-    const changed = writable(map);
-    if (value === undefined) changed.delete(key);
-    else changed.set(key, value);
-    return changed;
-  }
-  /** An unknown key changes nothing. */
-  function withChanged<K, V>(map: ReadonlyMap<K, V>, key: K, change: (value: V) => V | undefined): ReadonlyMap<K, V> {
-    const value = map.get(key);
-    return value === undefined ? map : withEntry(map, key, change(value));
-  }
+  position = 0,
+): OwnTenant | undefined {
   // A write that was in flight when the tenant was deleted may stand after the deletion in the log.
   if (tenant?.deleted) return tenant;
   if (event.type === 'TenantCreated') return newTenant(event.data);
@@ -110,65 +100,72 @@ export function evolveTenant(
       return { ...newTenant(tenant), deleted: true };
     case 'AssetTableAdded': {
       const assetType = ownTable(event.data.assetType);
-      return { ...tenant, assetTypes: withEntry(tenant.assetTypes, assetType.name, assetType) };
+      tenant.assetTypes.set(assetType.name, assetType);
+      break;
     }
-    case 'AssetFieldAdded': {
-      const { table, field } = event.data;
-      return { ...tenant, assetTypes: withChanged(tenant.assetTypes, table, (type) => withOwnField(type, field)) };
-    }
+    case 'AssetFieldAdded':
+      change(tenant.assetTypes, event.data.table, (type) => withOwnField(type, event.data.field));
+      break;
     case 'RateLimitChanged':
-      return { ...tenant, rateLimit: event.data };
+      tenant.rateLimit = event.data;
+      break;
     case 'RateLimitRemoved':
-      return { ...tenant, rateLimit: undefined };
+      tenant.rateLimit = undefined;
+      break;
     case 'CleanUpGuardChanged': {
       const { maxPercent, ...least } = event.data;
-      return { ...tenant, cleanUpGuard: maxPercent === null ? undefined : { maxPercent, ...least } };
+      tenant.cleanUpGuard = maxPercent === null ? undefined : { maxPercent, ...least };
+      break;
     }
     case 'DataErased':
-      return tenant;
+      break;
     case 'QuotasChanged':
-      return { ...tenant, quotas: changedQuotas(tenant.quotas ?? {}, event.data) };
+      tenant.quotas = changedQuotas(tenant.quotas ?? {}, event.data);
+      break;
     case 'UserAdded':
-      return { ...tenant, users: withEntry(tenant.users, event.data.id, event.data), lastUserId: event.data.id };
+      tenant.users.set(event.data.id, event.data);
+      tenant.lastUserId = event.data.id;
+      break;
     case 'UserChanged':
-      return { ...tenant, users: withChanged(tenant.users, event.data.id, (user) => ({ ...user, ...event.data })) };
-    case 'UserRemoved': {
-      const { id } = event.data;
-      return {
-        ...tenant,
-        users: withEntry(tenant.users, id, undefined),
-        endedSessions: withEntry(tenant.endedSessions, id, undefined),
-      };
-    }
+      change(tenant.users, event.data.id, (user) => ({ ...user, ...event.data }));
+      break;
+    case 'UserRemoved':
+      tenant.users.delete(event.data.id);
+      tenant.endedSessions.delete(event.data.id);
+      break;
     case 'SessionEnded': {
       const { userId, sessionId, expiresAt } = event.data;
-      const known = tenant.endedSessions.get(userId) ?? new Map<string, string>();
+      const known = tenant.endedSessions.get(userId) ?? [];
       // Expired sessions need not be remembered, but for a day: the clock of this event may be ahead.
       const ended = new Map([...known].filter(([, end]) => end > dayBefore(at))).set(sessionId, expiresAt);
-      return { ...tenant, endedSessions: withEntry(tenant.endedSessions, userId, ended) };
+      tenant.endedSessions.set(userId, ended);
+      break;
     }
     case 'ApiClientCreated':
-      return { ...tenant, clients: withEntry(tenant.clients, event.data.clientId, { ...event.data, createdAt: at }) };
+      tenant.clients.set(event.data.clientId, { ...event.data, createdAt: at });
+      break;
     case 'ApiClientSecretRegenerated':
     case 'ApiClientSecretStaged':
     case 'ApiClientSecretPromoted':
     case 'ApiClientSecretUnstaged':
     case 'ApiClientUsed':
     case 'ApiClientRemoved':
-      return {
-        ...tenant,
-        clients: withChanged(tenant.clients, event.data.clientId, (client) => evolveClient(client, event, at)),
-      };
+      change(tenant.clients, event.data.clientId, (client) => evolveClient(client, event, at));
+      break;
     case 'WebhookCreated': {
-      const webhook: Webhook = { ...event.data, createdAt: at, startedAt: at, createdPosition: position };
-      return { ...tenant, webhooks: withEntry(tenant.webhooks, webhook.id, webhook) };
+      const { id, events } = event.data;
+      tenant.webhooks.set(id, {
+        ...event.data,
+        createdAt: at,
+        startedAt: at,
+        wantedAfter: wantedAfter(events, position),
+      });
+      break;
     }
     default:
-      return {
-        ...tenant,
-        webhooks: withChanged(tenant.webhooks, event.data.id, (webhook) => evolveWebhook(webhook, event, at, position)),
-      };
+      change(tenant.webhooks, event.data.id, (webhook) => evolveWebhook(webhook, event, at, position));
   }
+  return tenant;
 }
 
 const DAY_MS = 86_400_000;
@@ -176,12 +173,12 @@ const DAY_MS = 86_400_000;
 /** As the times of events are written. */
 const dayBefore = (at: string): string => new Date(Date.parse(at) - DAY_MS).toISOString().replace('Z', '000Z');
 
-function newTenant({ name, displayName, orderModel }: Pick<Tenant, 'name' | 'displayName' | 'orderModel'>): Tenant {
+function newTenant({ name, displayName, orderModel }: Pick<Tenant, 'name' | 'displayName' | 'orderModel'>): OwnTenant {
   return {
     name,
     displayName,
     orderModel,
-    assetTypes: standardTables(orderModel),
+    assetTypes: new Map(standardTables(orderModel)),
     clients: new Map(),
     users: new Map(),
     lastUserId: 0,
@@ -219,16 +216,18 @@ function evolveWebhook(
   webhook: Webhook,
   event: Exclude<WebhookEvent, { type: 'WebhookCreated' }>,
   at: string,
-  position: number | undefined,
+  position: number,
 ): Webhook | undefined {
   switch (event.type) {
-    case 'WebhookChanged':
+    case 'WebhookChanged': {
+      const { events = webhook.events } = event.data;
       return {
         ...webhook,
         ...event.data,
-        addedKinds: addedKinds(webhook, event.data.events, position),
+        wantedAfter: wantedAfter(events, position, webhook.wantedAfter),
         startedAt: at,
       };
+    }
     case 'WebhookSecretRegenerated':
       return {
         ...webhook,
@@ -258,16 +257,6 @@ function evolveWebhook(
   }
 }
 
-/** @param kinds that it wants from now on. A kind that it did not want for a while counts from its return. */
-function addedKinds(webhook: Webhook, kinds = webhook.events, position = 0): Webhook['addedKinds'] {
-  const { events: before, addedKinds: addedBefore = [] } = webhook;
-  const kept = addedBefore.filter(({ kind }) => before.includes(kind) && kinds.includes(kind));
-  return [...kept, ...kinds.filter((kind) => !before.includes(kind)).map((kind) => ({ kind, position }))];
-}
-
-/**
- * Position in the log after which a webhook wants a kind of event that it wants now. A position and no time: clocks are put
- * back, and those of processes differ.
- */
-export const wantedAfter = ({ addedKinds: added, createdPosition }: Webhook, kind: WebhookEventKind): number =>
-  added?.find((each) => each.kind === kind)?.position ?? createdPosition ?? 0;
+/** A kind that it did not want for a while counts from its return. */
+const wantedAfter = (kinds: readonly WebhookEventKind[], position: number, before: WantedAfter = {}): WantedAfter =>
+  Object.fromEntries(kinds.map((kind) => [kind, before[kind] ?? position]));

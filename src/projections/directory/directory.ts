@@ -2,8 +2,14 @@
  * The tenants, and the keys that sign tokens, in memory, kept current from the log. Each process has its own directory, so tokens are checked and
  * commands decided without a read model. A start continues from the stored directory; the keys are few, and read again.
  */
-
-import { copiedOnce, DIRECTORY_STREAM_PREFIXES, type Tenant } from '../../domain/identity/directory.js';
+import {
+  DIRECTORY_STREAM_PREFIXES,
+  evolveTenant,
+  type OwnTenant,
+  ownCopy,
+  type Tenant,
+} from '../../domain/identity/directory.js';
+import type { DirectoryEvent } from '../../domain/identity/events.js';
 import { evolveSigningKeys, type SigningKeyEvent, type StoredSigningKeys } from '../../domain/identity/signingKeys.js';
 import { parseStream, SIGNING_KEYS_STREAM } from '../../domain/streams.js';
 import {
@@ -17,8 +23,7 @@ import {
 import type { ParkedTenant } from '../../ports/rowStore.js';
 import { keepRunning } from '../../supervision/keepRunning.js';
 import { notApplied } from '../tenantTexts.js';
-import { evolveTenantIn } from './evolveTenant.js';
-import { type DirectoryStore, type KnownTenants, StoredDirectory } from './storedDirectory.js';
+import { nothingKnown, type StoredDirectory } from './storedDirectory.js';
 
 const BACKOFF = { firstMs: 500, longestMs: 5_000 };
 
@@ -31,18 +36,12 @@ const FOLLOWED = [...DIRECTORY_STREAM_PREFIXES, SIGNING_KEYS_STREAM];
 
 type Waiter = { readonly position: Position; readonly resolve: () => void; readonly reject: (error: Error) => void };
 
-export type DirectoryKeeping = {
-  readonly store: DirectoryStore;
-  /** Called when the directory cannot be stored: once for consecutive failures. */
-  readonly onError: (error: unknown) => void;
-};
-
 export class Directory {
   readonly #stored: StoredDirectory | undefined;
   readonly #waiters = new Set<Waiter>();
   readonly #stopping = new AbortController();
   readonly #onParked: (parked: ParkedTenant) => void;
-  #known: KnownTenants = { tenants: new Map(), place: { position: 0 } };
+  #known = nothingKnown();
   #keys: KnownKeys = NO_KEYS;
   readonly #parked = new Map<string, ParkedTenant>();
   /** Set while a tenant is parked: all tenants are complete up to here. The next start reads on from here. */
@@ -58,26 +57,22 @@ export class Directory {
   /**
    * Loads the stored directory, then follows the log in the background. Resolves when it is current.
    * @param onError called at each interruption; the directory continues by itself
-   * @param keeping where the directory is stored between starts; default: nowhere
    * @param onParked called for each tenant that is parked
-   * @param onReading called once with a function that tells how far the start has read, and to what position it reads
+   * @param stored keeps it between starts
    * @throws what the event store throws
    */
   static async start(
     eventStore: EventStore,
     onError: (error: unknown) => void,
-    keeping?: DirectoryKeeping,
     onParked: (parked: ParkedTenant) => void = () => undefined,
-    onReading: (reached: () => { readonly position: Position; readonly of: Position }) => void = () => undefined,
+    stored?: StoredDirectory,
   ): Promise<Directory> {
-    const stored = keeping && new StoredDirectory(keeping.store, keeping.onError);
     const directory = new Directory(stored, onParked);
     try {
       if (stored !== undefined) directory.#known = await stored.load(eventStore);
       const head = await eventStore.head();
       // They are not stored with the directory.
       directory.#keys = (await eventStore.readStream(SIGNING_KEYS_STREAM)).reduce(withKeyEvent, NO_KEYS);
-      onReading(() => ({ position: directory.position, of: head }));
       let isStarting = true;
       directory.#running = directory.#keepUp(eventStore, (error) => {
         // No retry would succeed.
@@ -140,7 +135,7 @@ export class Directory {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
-    this.#stored?.close();
+    await this.#stored?.close();
     this.#fail(new Error('The directory has been stopped.'));
   }
 
@@ -157,7 +152,7 @@ export class Directory {
   async #read(eventStore: EventStore, signal: AbortSignal, succeeded: () => void): Promise<void> {
     // The log was replaced by an older copy: nothing known is valid.
     if (this.#stored !== undefined && !(await eventStore.holds(this.#known.place))) {
-      this.#known = this.#stored.reset();
+      this.#known = nothingKnown();
       this.#keys = NO_KEYS;
       this.#parked.clear();
       this.#completeUntil = undefined;
@@ -176,27 +171,30 @@ export class Directory {
 
   #evolve({ events, position, eventId }: EventSlice): void {
     const { tenants, place: before } = this.#known;
-    const writable = copiedOnce();
-    const changed = new Set<string>();
+    // Others have seen the tenants as they were before.
+    const own = new Map<string, OwnTenant | undefined>();
     for (const event of events) {
       if (event.stream === SIGNING_KEYS_STREAM) {
         this.#keys = withKeyEvent(this.#keys, event);
         continue;
       }
-      const { tenant } = parseStream(event.stream);
+      const { tenant: name } = parseStream(event.stream);
       // A deletion ends it.
-      if (event.type === 'TenantDeleted') this.#parked.delete(tenant);
-      if (this.#parked.has(tenant)) continue;
-      changed.add(tenant);
+      if (event.type === 'TenantDeleted') this.#parked.delete(name);
+      if (this.#parked.has(name)) continue;
       try {
-        evolveTenantIn(tenants, event, writable);
+        const known = tenants.get(name);
+        const tenant = tenantAfter(own.get(name) ?? (known && ownCopy(known)), event);
+        if (tenant === undefined) continue;
+        own.set(name, tenant);
+        tenants.set(name, tenant);
       } catch (error) {
-        this.#park(tenant, event, error);
+        this.#park(name, event, error);
       }
     }
     this.#known = { tenants, place: { position, eventId } };
     this.#completeUntil = this.#parked.size === 0 ? undefined : (this.#completeUntil ?? before);
-    this.#stored?.reached({ tenants, place: this.#completeUntil ?? this.#known.place }, changed);
+    this.#stored?.reached({ tenants, place: this.#completeUntil ?? this.#known.place });
   }
 
   #park(tenant: string, event: RecordedEvent, error: unknown): void {
@@ -217,6 +215,19 @@ export class Directory {
     for (const waiter of this.#waiters) waiter.reject(error);
     this.#waiters.clear();
   }
+}
+
+/**
+ * The tenant after an event of one of its directory streams; see `evolveTenant`.
+ * @throws Error if the event cannot be applied
+ */
+export function tenantAfter(tenant: OwnTenant | undefined, event: RecordedEvent): OwnTenant | undefined {
+  const { type, data, stream, position, metadata } = event;
+  const after = evolveTenant(tenant, { type, data } as DirectoryEvent, metadata.occurredAt, position);
+  const { tenant: name } = parseStream(stream);
+  if (after !== undefined && after.name !== name)
+    throw new Error(`The event names another tenant than its stream, ${name}.`);
+  return after;
 }
 
 /** Events that are known already change nothing, nor does one that cannot be applied: it must not stop all tenants. */

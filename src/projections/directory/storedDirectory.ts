@@ -1,50 +1,29 @@
 /**
- * Stores the directory between starts, with its position in the log. Changed tenants are stored soon, in the background.
- * A failed store is repeated later, or the next start reads more of the log.
+ * Stores the directory between starts, with its position in the log, as one file of JSON lines. Holds nothing that the log
+ * does not: if it is missing, damaged or old, the start takes longer.
  */
-import { randomUUID } from 'node:crypto';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Tenant, Webhook } from '../../domain/identity/directory.js';
 import type { ApiClient, User } from '../../domain/identity/events.js';
 import { onThisRelease, standardTables } from '../../domain/identity/tenantTables.js';
 import type { EventPosition, EventStore } from '../../ports/eventStore.js';
+import { errorCode } from '../../supervision/errorCode.js';
+import { singleFlight } from '../../supervision/waiting.js';
 
 /**
  * Raise it when events evolve, or tenants are stored, differently: the directory is then built from the log. Changed
  * standard tables are no reason, since they are not stored.
  */
-export const TENANTS_VERSION = 7;
+const TENANTS_VERSION = 8;
 
-/** How soon changes are stored, in milliseconds. */
-const CHANGES_AFTER_MS = 1_000;
-/** How soon a position without changes is stored, or a failed attempt repeated, in milliseconds. */
-const PLACE_AFTER_MS = 10_000;
+const STORED_EVERY_MS = 10_000;
+/** Tenants that are written at once: some milliseconds. */
+const TENANTS_AT_ONCE = 100;
 
-/** The position that the stored directory has reached, in which log and in which build. */
-type DirectoryPlace = EventPosition & {
-  readonly logId: string;
-  /** Changes with each build from the start of the log: tells processes that share the store whose tenants it holds. */
-  readonly build: string;
-};
-
-/** A tenant as JSON text. */
-type StoredTenant = { readonly name: string; readonly json: string };
-
-/**
- * Where it is stored. Holds nothing that the log does not: if it is missing or old, the start takes longer. Methods throw the
- * engine's errors (full disk, damaged or locked file) and then change nothing.
- */
-export interface DirectoryStore {
-  /** Undefined if nothing is stored. Tenants come in the order in which they were first stored. */
-  load(): { readonly place: DirectoryPlace; readonly tenants: readonly StoredTenant[] } | undefined;
-  /**
-   * Stores tenants and the new position, both or nothing.
-   * @param isWhole they take the place of all that is stored, which may be of another build
-   * @returns whether they were stored: not while another process stores, has stored a later position, or another build
-   */
-  save(place: DirectoryPlace, tenants: Iterable<StoredTenant>, isWhole: boolean): boolean;
-  close(): void;
-}
+/** The last line, so that a file that was cut off has none. */
+type LastLine = EventPosition & { readonly version: number; readonly logId: string; readonly tenants: number };
 
 /** Tenants as of a position in the log, by name. */
 export type KnownTenants = {
@@ -52,127 +31,77 @@ export type KnownTenants = {
   readonly place: EventPosition;
 };
 
-const nothing = (): KnownTenants => ({ tenants: new Map(), place: { position: 0 } });
+export const nothingKnown = (): KnownTenants => ({ tenants: new Map(), place: { position: 0 } });
 
 export class StoredDirectory {
-  readonly #store: DirectoryStore;
+  readonly #file: string;
   readonly #onError: (error: unknown) => void;
+  readonly #save: () => Promise<void>;
   #logId = '';
-  #build = '';
-  #known = nothing();
-  /** Names of tenants that changed since they were stored. */
-  readonly #changed = new Set<string>();
-  /** Whether the store holds another log's or build's directory, which is to be replaced. */
-  #isNew = true;
-  #storedPosition = 0;
-  #hasFailed = false;
+  #known = nothingKnown();
+  #stored: EventPosition = this.#known.place;
   #timer: NodeJS.Timeout | undefined;
-  #timerEndsAt = Number.POSITIVE_INFINITY;
 
-  /** @param onError called once for consecutive failures */
-  constructor(store: DirectoryStore, onError: (error: unknown) => void) {
-    this.#store = store;
+  /** @param onError called when it cannot be read or written; it is tried again */
+  constructor(file: string, onError: (error: unknown) => void) {
+    this.#file = file;
     this.#onError = onError;
+    this.#save = singleFlight(() => this.#write().catch(onError));
   }
 
-  /**
-   * The stored directory if the log still holds its last event, else an empty one. @throws what the event store throws
-   */
+  /** The stored directory if the log still holds its last event, else an empty one. @throws what the event store throws */
   async load(eventStore: Pick<EventStore, 'identity' | 'holds'>): Promise<KnownTenants> {
     this.#logId = await eventStore.identity();
-    const stored = this.#loaded();
-    if (stored === undefined || stored.place.logId !== this.#logId || !(await eventStore.holds(stored.place))) {
-      return this.reset();
-    }
-    const { build, ...place } = stored.place;
-    this.#build = build;
-    this.#isNew = false;
-    this.#storedPosition = place.position;
-    this.#known = { ...stored, place };
-    return this.#known;
+    this.#timer = setInterval(() => void this.#save(), STORED_EVERY_MS).unref();
+    const read = await this.#read();
+    if (read === undefined || !(await eventStore.holds(read.place))) return this.#known;
+    this.#stored = read.place;
+    return read;
   }
 
-  /** Starts from an empty directory, which will replace the stored one. */
-  reset(): KnownTenants {
-    this.#build = randomUUID();
-    this.#isNew = true;
-    this.#storedPosition = 0;
-    this.#changed.clear();
-    this.#known = nothing();
-    return this.#known;
-  }
-
-  /**
-   * Call it after each slice of the log.
-   * @param known the same tenants, changed in place, and the position reached
-   * @param changed names of the changed tenants
-   */
-  reached(known: KnownTenants, changed: ReadonlySet<string>): void {
+  /** @param known the tenants, which are changed in place, and the position reached */
+  reached(known: KnownTenants): void {
     this.#known = known;
-    for (const name of changed) this.#changed.add(name);
-    this.#saveWithin(changed.size > 0 && !this.#hasFailed ? CHANGES_AFTER_MS : PLACE_AFTER_MS);
   }
 
-  /** Stores the rest, and closes the store. */
-  close(): void {
-    clearTimeout(this.#timer);
-    this.#save();
+  /** Stores the rest. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#save();
+    await this.#save();
+  }
+
+  async #read(): Promise<KnownTenants | undefined> {
     try {
-      this.#store.close();
+      const lines = (await readFile(this.#file, 'utf8')).split('\n');
+      const { version, logId, tenants, ...place }: LastLine = JSON.parse(lines.pop() ?? '');
+      if (version !== TENANTS_VERSION || logId !== this.#logId || tenants !== lines.length) return undefined;
+      return { place, tenants: new Map(lines.map(tenantFrom).map((tenant) => [tenant.name, tenant])) };
     } catch (error) {
-      this.#onError(error);
-    }
-  }
-
-  #saveWithin(milliseconds: number): void {
-    const endsAt = performance.now() + milliseconds;
-    if (endsAt >= this.#timerEndsAt) return;
-    clearTimeout(this.#timer);
-    this.#timerEndsAt = endsAt;
-    this.#timer = setTimeout(() => this.#save(), milliseconds).unref();
-  }
-
-  #save(): void {
-    this.#timerEndsAt = Number.POSITIVE_INFINITY;
-    const { tenants, place } = this.#known;
-    if (place.position <= this.#storedPosition) return;
-    const changed = this.#isNew ? tenants.values() : [...this.#changed].flatMap((name) => tenants.get(name) ?? []);
-    const at = { ...place, logId: this.#logId, build: this.#build };
-    let isSaved = false;
-    try {
-      isSaved = this.#store.save(at, storedTenants(changed), this.#isNew);
-      this.#hasFailed = false;
-    } catch (error) {
-      if (!this.#hasFailed) this.#onError(error);
-      this.#hasFailed = true;
-    }
-    if (isSaved) {
-      this.#isNew = false;
-      this.#storedPosition = place.position;
-      this.#changed.clear();
-      return;
-    }
-    this.#saveWithin(PLACE_AFTER_MS);
-  }
-
-  #loaded(): (Omit<KnownTenants, 'place'> & { readonly place: DirectoryPlace }) | undefined {
-    try {
-      const stored = this.#store.load();
-      return (
-        stored && {
-          place: stored.place,
-          tenants: new Map(stored.tenants.map(({ name, json }) => [name, tenantFrom(json)] as const)),
-        }
-      );
-    } catch (error) {
-      this.#onError(error);
+      if (errorCode(error) !== 'ENOENT') this.#onError(error);
       return undefined;
     }
   }
+
+  /** Beside the file, then renamed: processes that share it replace each other's, and each is whole. */
+  async #write(): Promise<void> {
+    const { place, tenants } = this.#known;
+    if (place === this.#stored || place.position === 0) return;
+    const last: LastLine = { ...place, version: TENANTS_VERSION, logId: this.#logId, tenants: tenants.size };
+    const draft = `${this.#file}.${process.pid}`;
+    await writeFile(draft, chunks([...tenants.values()], last), { flush: true });
+    await rename(draft, this.#file);
+    this.#stored = place;
+  }
 }
 
-function* storedTenants(tenants: Iterable<Tenant>): Generator<StoredTenant> {
-  for (const tenant of tenants) yield { name: tenant.name, json: tenantJson(tenant) };
+async function* chunks(tenants: readonly Tenant[], last: LastLine): AsyncGenerator<string> {
+  for (let from = 0; from < tenants.length; from += TENANTS_AT_ONCE) {
+    const some = tenants.slice(from, from + TENANTS_AT_ONCE);
+    yield some.map((tenant) => `${tenantJson(tenant)}\n`).join('');
+    await turn();
+  }
+  yield JSON.stringify(last);
 }
 
 /** A tenant whose maps are lists, in their order. Of the tables, only those that the tenant has made or added fields to. */

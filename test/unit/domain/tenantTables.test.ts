@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
-import { evolveTenant, type Tenant } from '#app/domain/identity/directory.js';
+import { evolveTenant, type OwnTenant, type Tenant } from '#app/domain/identity/directory.js';
 import { type DirectoryEvent, ORDER_MODELS } from '#app/domain/identity/events.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { textField } from '../../fixtures/textField.js';
@@ -28,7 +28,7 @@ const history: readonly DirectoryEvent[] = [
   { type: 'AssetFieldAdded', data: { table: 'dyn_dock', field: textField('gate', { custom: true }) } },
 ];
 const evolved = (): Tenant => {
-  const tenant = history.reduce<Tenant | undefined>((state, event) => evolveTenant(state, event, AT), undefined);
+  const tenant = history.reduce<OwnTenant | undefined>((state, event) => evolveTenant(state, event, AT), undefined);
   if (tenant === undefined) throw new Error('No tenant.');
   return tenant;
 };

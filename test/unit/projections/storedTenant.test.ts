@@ -1,4 +1,4 @@
-import { evolveTenant, type Tenant } from '#app/domain/identity/directory.js';
+import { evolveTenant, type OwnTenant, type Tenant } from '#app/domain/identity/directory.js';
 import type { DirectoryEvent } from '#app/domain/identity/events.js';
 import { tenantFrom, tenantJson } from '#app/projections/directory/storedDirectory.js';
 
@@ -78,8 +78,8 @@ const history: readonly DirectoryEvent[] = [
   { type: 'WebhookSecretStaged', data: { id: 'w1', sealedSecret: 't' } },
   { type: 'WebhookDisabled', data: { id: 'w2', cause: 'admin', reason: 'r' } },
 ];
-const evolved = (before: Tenant | undefined, events: readonly DirectoryEvent[]): Tenant => {
-  const tenant = events.reduce<Tenant | undefined>((state, event) => evolveTenant(state, event, AT), before);
+const evolved = (before: OwnTenant | undefined, events: readonly DirectoryEvent[]): OwnTenant => {
+  const tenant = events.reduce<OwnTenant | undefined>((state, event) => evolveTenant(state, event, AT), before);
   if (tenant === undefined) throw new Error('No tenant.');
   return tenant;
 };
@@ -89,7 +89,7 @@ const inOrder = (tenant: Tenant) =>
   Object.fromEntries(Object.entries(tenant).map(([name, value]) => [name, value instanceof Map ? [...value] : value]));
 
 it('a tenant is the same after it was stored, whatever happened last', () => {
-  let before: Tenant | undefined;
+  let before: OwnTenant | undefined;
   for (const event of history) {
     const now = evolved(before, [event]);
     expect(inOrder(tenantFrom(tenantJson(now)))).toEqual(inOrder(now));
