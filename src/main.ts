@@ -1,7 +1,9 @@
 /** Composition root: opens the parts of a running service one after the other, and closes them in reverse order. */
 import type { RequestListener } from 'node:http';
 import type { Logger } from 'pino';
+import { TokenService } from './api/auth/tokens.js';
 import type { ApiDeps } from './api/deps.js';
+import { directoryRefresh } from './api/directoryRefresh.js';
 import { whileStarting } from './api/health.js';
 import { startHttpServer } from './api/listen.js';
 import { ServiceMetrics } from './api/metrics.js';
@@ -21,7 +23,7 @@ import { holdRows, useDirectory } from './service/directoryUse.js';
 import { keptCheckpoint, openBroker, openDirectory, openRowReads, removeDamaged } from './service/engines.js';
 import { registerFigures } from './service/figures.js';
 import { type EngineProbes, RowWatch, readiness } from './service/health.js';
-import { openKeys, openTokens } from './service/keys.js';
+import { openKeys } from './service/keys.js';
 import { operatorParts, parkedTenants } from './service/operatorParts.js';
 import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
 import { startRowsThread } from './service/rowsThread.js';
@@ -211,7 +213,13 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
     rows,
     progress,
     directory,
-    tokens: openTokens(config, { eventStore, directory, secretBox, log }),
+    tokens: new TokenService(config, {
+      stored: () => directory.signingKeys,
+      secretBox,
+      refresh: directoryRefresh({ eventStore, directory }),
+      onUnopenable: (kid) =>
+        log.error({ kid }, 'a signing key cannot be opened: another process has a SECRETS_KEY that this one lacks'),
+    }),
     usage,
     disk: parts.add(openDiskReserve(config), (each) => each.stop()),
     config,

@@ -1,4 +1,5 @@
 /** Webhooks, keys and settings of the whole installation. What a tenant's admin does with webhooks is on the platform. */
+import { TokenService } from '../api/auth/tokens.js';
 import { resealSigningKeys, rotateSigningKey, signingKeysNow } from '../commands/identity/signingKeys.js';
 import { createWebhook, type ResealReport, resealWebhookSecrets } from '../commands/webhooks/settings.js';
 import { type Config, readConfig, settingsInUse } from '../config.js';
@@ -6,7 +7,7 @@ import { signerOf } from '../domain/identity/signingKeys.js';
 import { KEY_OVERLAP_HOURS, OPERATOR_LINK_MINUTES } from '../domain/limits.js';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/catalogue.js';
 import { userOf } from '../service/directoryUse.js';
-import { createSecretBox, installationKeys, tokensOfCommand } from '../service/keys.js';
+import { createSecretBox, installationKeys } from '../service/keys.js';
 import { heldWebhooks, holdWebhooks, resumeWebhooks } from '../service/webhooks.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
 import { columns, command, flag, list, required } from './command.js';
@@ -138,7 +139,9 @@ export async function operatorLink({ config, commands }: Tools) {
   const stored = await signingKeysNow(commands);
   if (signerOf(stored) === undefined)
     throw new CliError('There is no key yet that signs the link: start the service once.');
-  return tokensOfCommand(config, stored, commands.secretBox).issueOperatorLink(operator('').actor.id);
+  const { id } = operator('').actor;
+  const tokens = new TokenService(config, { stored: () => stored, secretBox: commands.secretBox });
+  return tokens.issue('operatorLink', `operator:${id}`, { operator: id });
 }
 
 /** The port of the service that uses the data directory; that of the settings if none does. */

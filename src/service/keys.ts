@@ -5,16 +5,11 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from 'pino';
-import { SigningKeys } from '../api/auth/signingKeys.js';
-import { TokenService } from '../api/auth/tokens.js';
-import { directoryRefresh, type Refresh } from '../api/directoryRefresh.js';
-import { type Commands, type SecretBox, type TenantDirectory, UnopenableSecretError } from '../commands/context.js';
+import { type SecretBox, type TenantDirectory, UnopenableSecretError } from '../commands/context.js';
 import { ensureSigningKeys, opens, signingKeysNow } from '../commands/identity/signingKeys.js';
 import type { LogAccess } from '../commands/writeStream.js';
 import type { Config } from '../config.js';
 import { type StoredSigningKeys, signerOf } from '../domain/identity/signingKeys.js';
-import { KEY_OVERLAP_HOURS } from '../domain/limits.js';
 import { errorCode } from '../supervision/errorCode.js';
 
 const ALGORITHM = 'aes-256-gcm';
@@ -182,43 +177,4 @@ export async function operatorsBox(config: KeyConfig, log: Pick<LogAccess, 'even
     throw new OtherSecretsKeyError(SIGNING_KEY);
   };
   return { ...secretBox, seal: refuse, reseal: refuse };
-}
-
-const SESSION_SECONDS = 8 * 3600;
-
-type TokenDeps = Pick<Commands, 'eventStore' | 'secretBox'> & {
-  readonly directory: TenantDirectory & { readonly signingKeys: StoredSigningKeys };
-  readonly log: Logger;
-};
-
-type TokenConfig = Pick<Config, 'BASE_HOST' | 'TOKEN_TTL_SECONDS'>;
-
-/** Makes and checks tokens with the keys that the directory has of the log. */
-export function openTokens(config: TokenConfig, deps: TokenDeps): TokenService {
-  const { directory, secretBox, log } = deps;
-  const onUnopenable = (kid: string): void =>
-    log.error({ kid }, 'a signing key cannot be opened: another process has a SECRETS_KEY that this one lacks');
-  const stored = () => directory.signingKeys;
-  return tokenService(config, { stored, secretBox, onUnopenable }, directoryRefresh(deps));
-}
-
-/** @param stored keys as they are now, for a command, which ends soon */
-export const tokensOfCommand = (
-  config: TokenConfig,
-  stored: StoredSigningKeys,
-  secretBox: Commands['secretBox'],
-): TokenService =>
-  tokenService(config, { stored: () => stored, secretBox, onUnopenable: () => undefined }, async () => undefined);
-
-function tokenService(
-  config: TokenConfig,
-  keys: Omit<ConstructorParameters<typeof SigningKeys>[0], 'overlapMs'>,
-  refresh: Refresh,
-): TokenService {
-  const settings = {
-    issuer: `https://${config.BASE_HOST}`,
-    tokenTtlSeconds: config.TOKEN_TTL_SECONDS,
-    sessionTtlSeconds: SESSION_SECONDS,
-  };
-  return new TokenService(new SigningKeys({ ...keys, overlapMs: KEY_OVERLAP_HOURS * 3_600_000 }), settings, refresh);
 }

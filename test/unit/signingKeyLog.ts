@@ -1,5 +1,5 @@
 /** A log in memory with keys that sign tokens, as processes with one data directory each, or without any, use it. */
-import { SigningKeys } from '#app/api/auth/signingKeys.js';
+import jwt from 'jsonwebtoken';
 import { TokenService } from '#app/api/auth/tokens.js';
 import { newId } from '#app/commands/clock.js';
 import type { LogAccess } from '#app/commands/writeStream.js';
@@ -9,7 +9,6 @@ import { createSecretBox } from '#app/service/keys.js';
 import { LogInMemory } from './commands/logInMemory.js';
 
 export const keyOf = (byte: number) => Buffer.alloc(32, byte);
-export const OVERLAP_MS = 25 * 3_600_000;
 
 export class SigningKeyLog {
   readonly log = new LogInMemory();
@@ -46,15 +45,17 @@ export class SigningKeyLog {
     };
     const unopenable: string[] = [];
     const [first = keyOf(1), ...others] = bytes.map(keyOf);
-    const keys = new SigningKeys({
+    const config = { BASE_HOST: 'localhost', TOKEN_TTL_SECONDS: 60 };
+    const tokens = new TokenService(config, {
       stored: () => known,
       secretBox: createSecretBox(first, ...others),
-      overlapMs: OVERLAP_MS,
       onUnopenable: (kid) => unopenable.push(kid),
+      refresh: async () => look(),
     });
-    const settings = { issuer: 'https://localhost', tokenTtlSeconds: 60, sessionTtlSeconds: 60 };
-    const tokens = new TokenService(keys, settings, async () => look());
-    const issue = (): string => tokens.issueClientToken('acme', 'c', 'credential', ['read:order_data']).token;
-    return { keys, tokens, issue, look, unopenable };
+    const claims = { tenant: 'acme', client_id: 'c', credential: 'credential', scope: 'read:order_data' };
+    const issue = (): string => tokens.issue('client', 'c', claims).token;
+    /** Id of the key that signs. */
+    const signer = () => jwt.decode(issue(), { complete: true })?.header.kid;
+    return { signer, tokens, issue, look, unopenable };
   }
 }

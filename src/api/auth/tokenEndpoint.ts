@@ -81,8 +81,10 @@ export const tokenEndpoint: Resource = {
         const scopes = grantedScopes(client, request.scopes);
         const credential = credentialOf(secretHash);
         noteUse(api, req.context, client);
-        const { token, expiresIn } = api.tokens.issueClientToken(tenant, client.clientId, credential, scopes);
-        const granted = { access_token: token, token_type: 'Bearer', expires_in: expiresIn, scope: scopes.join(' ') };
+        const scope = scopes.join(' ');
+        const claims = { tenant, client_id: client.clientId, credential, scope };
+        const { token, expiresIn } = api.tokens.issue('client', client.clientId, claims);
+        const granted = { access_token: token, token_type: 'Bearer', expires_in: expiresIn, scope };
         return { body: JSON.stringify(granted) };
       },
     },

@@ -1,21 +1,24 @@
-/** Access tokens: JWTs as in RFC 9068, signed with ES256. */
+/** Access tokens: JWTs as in RFC 9068, signed with ES256 by keys that the log has (`domain/identity/signingKeys.ts`). */
 import { randomUUID } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { SigningKey } from '../../commands/identity/signingKeys.js';
-import { permissionsOfScopes, SCOPES, type Scope } from '../../domain/identity/scopes.js';
+import { type SecretBox, TryAgainError, UnopenableSecretError } from '../../commands/context.js';
+import { openedKey, type SigningKey } from '../../commands/identity/signingKeys.js';
+import type { Config } from '../../config.js';
+import { permissionsOfScopes, SCOPES } from '../../domain/identity/scopes.js';
+import { type StoredSigningKeys, verifyingKeys } from '../../domain/identity/signingKeys.js';
 import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '../../domain/limits.js';
 import type { Refresh } from '../directoryRefresh.js';
-import type { SigningKeys } from './signingKeys.js';
 
-export type TokenConfig = {
-  /** The `iss` claim: a URL that names this installation. */
-  readonly issuer: string;
-  /** Lifetime of an API client's token. */
-  readonly tokenTtlSeconds: number;
-  /** Lifetime of a platform user's token. */
-  readonly sessionTtlSeconds: number;
+export type TokenKeys = {
+  /** Another object after each change. */
+  readonly stored: () => StoredSigningKeys;
+  readonly secretBox: Pick<SecretBox, 'open'>;
+  /** Called once for a key that this process cannot open. */
+  readonly onUnopenable?: (kid: string) => void;
+  /** Brings the keys up to the log: another process may have begun to sign with a new one. */
+  readonly refresh?: Refresh;
 };
 
 type IssuedToken = { readonly token: string; readonly expiresIn: number; readonly id: string };
@@ -29,8 +32,7 @@ const ALGORITHM = 'ES256';
 const TOKEN_TYPE = 'at+jwt';
 const CACHED_TOKENS = 10_000;
 const LONGEST_TOKEN = 4096;
-/** A key id is a SHA-256 in base64url. */
-const KEY_ID = /^[\w-]{43}$/;
+const USER_SESSION_SECONDS = 8 * 3600;
 
 const operatorClaims = z
   .object({ operator: z.string(), jti: z.string(), exp: z.number() })
@@ -65,6 +67,8 @@ const CLAIMS = {
 
 type Kind = keyof typeof CLAIMS;
 type Claims = { readonly [K in Kind]: z.output<(typeof CLAIMS)[K]> };
+/** `issue` adds the others. */
+type IssuedClaims<K extends Kind> = Omit<z.input<(typeof CLAIMS)[K]>, 'jti' | 'exp'>;
 export type ClientToken = Claims['client'];
 export type UserToken = Claims['user'];
 export type OperatorToken = Claims['operator'];
@@ -78,53 +82,56 @@ const AUDIENCES = {
 } as const satisfies { readonly [K in Kind]: string };
 
 export class TokenService {
-  readonly #keys: SigningKeys;
-  readonly #config: TokenConfig;
-  readonly #refresh: Refresh;
+  readonly #config: Pick<Config, 'BASE_HOST' | 'TOKEN_TTL_SECONDS'>;
+  readonly #keys: TokenKeys;
+  /** By their sealed text; undefined if this process cannot open it. */
+  readonly #opened = new Map<string, SigningKey | undefined>();
   /**
    * Verifying a signature takes longer than answering a read, so verified tokens are kept until they expire, or a key is
    * revoked.
    */
   readonly #known = new LRUCache<string, Claims[Kind]>({ max: CACHED_TOKENS });
-  #verifiedBy: object;
+  #verifiedBy: StoredSigningKeys;
 
-  /** @param refresh brings the keys up to the log: another process may have begun to sign with a new one */
-  constructor(keys: SigningKeys, config: TokenConfig, refresh: Refresh) {
-    this.#keys = keys;
+  constructor(config: Pick<Config, 'BASE_HOST' | 'TOKEN_TTL_SECONDS'>, keys: TokenKeys) {
     this.#config = config;
-    this.#refresh = refresh;
-    this.#verifiedBy = keys.stored;
+    this.#keys = keys;
+    this.#verifiedBy = keys.stored();
   }
 
-  issueClientToken(tenant: string, clientId: string, credential: string, scopes: readonly Scope[]): IssuedToken {
-    const claims = { client_id: clientId, credential, scope: scopes.join(' '), tenant };
-    return this.#issue(clientId, 'client', claims, this.#config.tokenTtlSeconds);
-  }
-
-  issueUserToken(tenant: string, userId: number, credential: string): IssuedToken {
-    const claims = { user_id: userId, credential, tenant };
-    return this.#issue(`user:${userId}`, 'user', claims, this.#config.sessionTtlSeconds);
-  }
-
-  /** The token of a link that opens a session. */
-  issueOperatorLink(operator: string): IssuedToken {
-    return this.#issue(`operator:${operator}`, 'operatorLink', { operator }, OPERATOR_LINK_MINUTES * 60);
-  }
-
-  issueOperatorSession(operator: string): IssuedToken {
-    return this.#issue(`operator:${operator}`, 'operator', { operator }, OPERATOR_SESSION_HOURS * 3600);
+  /** @throws TryAgainError when this process can open no key */
+  issue<K extends Kind>(kind: K, subject: string, claims: IssuedClaims<K>): IssuedToken {
+    // While this process cannot open the latest key, an earlier one signs.
+    const [key] = this.#verifying();
+    if (key === undefined) throw new TryAgainError('This process has no key that signs tokens.');
+    const id = randomUUID();
+    const expiresIn = {
+      client: this.#config.TOKEN_TTL_SECONDS,
+      user: USER_SESSION_SECONDS,
+      operator: OPERATOR_SESSION_HOURS * 3600,
+      operatorLink: OPERATOR_LINK_MINUTES * 60,
+    }[kind];
+    const token = jwt.sign(claims, key.privateKey, {
+      algorithm: ALGORITHM,
+      header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid: key.kid },
+      ...this.#namesOf(kind),
+      subject,
+      jwtid: id,
+      expiresIn,
+    });
+    return { token, expiresIn, id };
   }
 
   /** Whether it says that it is of an API client. */
-  isOfClient = (token: string): boolean => Object(decoded(token)?.payload).aud === this.#audienceOf('client');
+  isOfClient = (token: string): boolean => Object(decoded(token)?.payload).aud === this.#namesOf('client').audience;
 
   /**
    * Verifies a token. The caller checks that its client or user still exists, or that the link was not used. Rejects with
    * InvalidTokenError.
    */
   verify<K extends Kind>(kind: K, token: string): Promise<Claims[K]> | Claims[K] {
-    if (this.#verifiedBy !== this.#keys.stored) {
-      this.#verifiedBy = this.#keys.stored;
+    if (this.#verifiedBy !== this.#keys.stored()) {
+      this.#verifiedBy = this.#keys.stored();
       this.#known.clear();
     }
     const known = this.#known.get(`${kind} ${token}`);
@@ -134,47 +141,49 @@ export class TokenService {
   }
 
   async #verifyNow<K extends Kind>(kind: K, token: string): Promise<Claims[K]> {
-    const { data } = CLAIMS[kind].safeParse(await this.#claimsOf(token, this.#audienceOf(kind)));
+    const { data } = CLAIMS[kind].safeParse(await this.#claimsOf(kind, token));
     if (data === undefined) throw new InvalidTokenError('The token lacks claims.');
     this.#known.set(`${kind} ${token}`, data);
     return data as Claims[K];
   }
 
-  #audienceOf(kind: Kind): string {
-    return `${this.#config.issuer}/api/v1/${AUDIENCES[kind]}`;
+  #namesOf(kind: Kind) {
+    const issuer = `https://${this.#config.BASE_HOST}`;
+    return { issuer, audience: `${issuer}/api/v1/${AUDIENCES[kind]}` };
   }
 
-  #issue(subject: string, kind: Kind, claims: object, expiresIn: number): IssuedToken {
-    const { kid, privateKey } = this.#keys.current;
-    const id = randomUUID();
-    const token = jwt.sign(claims, privateKey, {
-      algorithm: ALGORITHM,
-      header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid },
-      issuer: this.#config.issuer,
-      audience: this.#audienceOf(kind),
-      subject,
-      jwtid: id,
-      expiresIn,
+  /** Those that this process can open, the latest first. */
+  #verifying(): readonly SigningKey[] {
+    return verifyingKeys(this.#keys.stored(), Date.now()).flatMap((each) => {
+      if (!this.#opened.has(each.sealedKey)) this.#opened.set(each.sealedKey, this.#open(each));
+      return this.#opened.get(each.sealedKey) ?? [];
     });
-    return { token, expiresIn, id };
   }
 
-  async #keyOf(kid: string): Promise<SigningKey | undefined> {
-    const known = this.#keys.find(kid);
-    if (known !== undefined || !KEY_ID.test(kid)) return known;
-    await this.#refresh();
-    return this.#keys.find(kid);
+  #open(stored: StoredSigningKeys[number]): SigningKey | undefined {
+    try {
+      return openedKey(this.#keys.secretBox, stored);
+    } catch (error) {
+      if (!(error instanceof UnopenableSecretError)) throw error;
+      this.#keys.onUnopenable?.(stored.kid);
+      return undefined;
+    }
   }
 
   /** Checks signature, type, issuer, audience and time. @returns the claims */
-  async #claimsOf(token: string, audience: string): Promise<unknown> {
+  async #claimsOf(kind: Kind, token: string): Promise<unknown> {
     const header = token.length > LONGEST_TOKEN ? undefined : decoded(token)?.header;
-    if (header?.alg !== ALGORITHM || header.typ !== TOKEN_TYPE || header.kid === undefined)
+    if (header?.alg !== ALGORITHM || header.typ !== TOKEN_TYPE)
       throw new InvalidTokenError('The token is malformed, or not signed by this service.');
-    const key = await this.#keyOf(header.kid);
+    const find = () => this.#verifying().find(({ kid }) => kid === header.kid);
+    let key = find();
+    if (key === undefined) {
+      await this.#keys.refresh?.();
+      key = find();
+    }
     if (key === undefined) throw new InvalidTokenError('The token is signed with an unknown key.');
     try {
-      return jwt.verify(token, key.publicKey, { algorithms: [ALGORITHM], issuer: this.#config.issuer, audience });
+      return jwt.verify(token, key.publicKey, { algorithms: [ALGORITHM], ...this.#namesOf(kind) });
     } catch (error) {
       if (error instanceof jwt.TokenExpiredError) throw new InvalidTokenError('The token has expired.');
       // A signature of the wrong length throws a plain TypeError.

@@ -63,7 +63,7 @@ export const operatorSessions: Resource = {
         const link = await accepted(api.tokens.verify('operatorLink', token));
         await spend(api, call.req, link);
         const { operator } = link;
-        const session = api.tokens.issueOperatorSession(operator);
+        const session = api.tokens.issue('operator', `operator:${operator}`, { operator });
         api.log.info(
           { operator, address: addressOfRequest(call.req), ...call.req.context.ids },
           'an operator signed in',

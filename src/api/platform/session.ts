@@ -104,7 +104,8 @@ export const session: Resource = {
 /** Opens a session, and the answer with its token. */
 function openedSession(api: Api, call: Call, user: User): { readonly id: string; readonly reply: Reply } {
   const { name } = call.req.context.tenant;
-  const { token, expiresIn, id } = api.tokens.issueUserToken(name, user.id, credentialOf(user.passwordHash));
+  const claims = { tenant: name, user_id: user.id, credential: credentialOf(user.passwordHash) };
+  const { token, expiresIn, id } = api.tokens.issue('user', `user:${user.id}`, claims);
   call.res.cookie(SESSION_COOKIE, token, { ...cookieOptions(call.req, api.config), maxAge: expiresIn * 1000 });
   return { id, reply: dataReply({ token, expires_in: expiresIn, user: userView.show(user) }) };
 }

@@ -85,9 +85,7 @@ export async function rotateSigningKey(commands: SigningKeyCommands, actor: Call
   const key = newKey(commands.secretBox);
   let kids: readonly string[] = [];
   const { position } = await write(commands, actor, (keys) => {
-    const ended = keys.filter(
-      ({ revoked, sealedKey }) => !revoked && (isRevoking || !opens(commands.secretBox, sealedKey)),
-    );
+    const ended = keys.filter(({ sealedKey }) => isRevoking || !opens(commands.secretBox, sealedKey));
     kids = ended.map(({ kid }) => kid);
     const revoked = kids.length === 0 ? [] : [{ type: 'SigningKeysRevoked', data: { kids } } as const];
     return [...revoked, { type: 'SigningKeyAdded', data: key }];
@@ -100,7 +98,7 @@ export async function resealSigningKeys(commands: SigningKeyCommands, actor: Cal
   let keys: readonly SealedKey[] = [];
   await write(commands, actor, (stored) => {
     keys = stored
-      .filter(({ revoked, sealedKey }) => !revoked && opens(commands.secretBox, sealedKey))
+      .filter(({ sealedKey }) => opens(commands.secretBox, sealedKey))
       .flatMap(({ kid, sealedKey }) => {
         const resealed = commands.secretBox.reseal(sealedKey);
         return resealed === undefined ? [] : [{ kid, sealedKey: resealed }];

@@ -3,6 +3,7 @@
  * those before it verify until the tokens that they signed have expired.
  */
 import type { EventOf } from '../eventTypes.js';
+import { KEY_OVERLAP_HOURS } from '../limits.js';
 
 /** `sealedKey`: the private key, sealed under the installation's key for secrets. */
 export type SealedKey = { readonly kid: string; readonly sealedKey: string };
@@ -17,26 +18,24 @@ export type SigningKeyEvent =
   /** The same keys, sealed under another key. */
   | EventOf<'SigningKeysResealed', { readonly keys: readonly SealedKey[] }>;
 
-export type StoredSigningKey = SealedKey & {
-  readonly addedAt: string;
+type StoredSigningKey = SealedKey & {
   /** When it has ceased to sign. */
   readonly retiredAt?: string;
-  readonly revoked?: true;
 };
 
-/** In the order in which they came. */
+/** In the order in which they came, but for revoked ones. */
 export type StoredSigningKeys = readonly StoredSigningKey[];
 
 /** @param at time of the event */
 export function evolveSigningKeys(keys: StoredSigningKeys, event: SigningKeyEvent, at: string): StoredSigningKeys {
   switch (event.type) {
     case 'SigningKeyAdded':
-      return [...keys.map((key) => ({ retiredAt: at, ...key })), { ...sealed(event.data), addedAt: at }];
+      return [...keys.map((key) => ({ retiredAt: at, ...key })), sealed(event.data)];
     case 'SigningKeyAdopted':
-      return [...keys, { ...sealed(event.data), addedAt: at, retiredAt: at }];
+      return [{ ...sealed(event.data), retiredAt: at }, ...keys];
     case 'SigningKeysRevoked': {
       const { kids } = event.data;
-      return keys.map((key) => (kids.includes(key.kid) ? { retiredAt: at, ...key, revoked: true } : key));
+      return keys.filter(({ kid }) => !kids.includes(kid));
     }
     case 'SigningKeysResealed': {
       const resealed = new Map(event.data.keys.map(({ kid, sealedKey }) => [kid, sealedKey]));
@@ -53,14 +52,8 @@ const sealed = ({ kid, sealedKey }: SealedKey): SealedKey => ({ kid, sealedKey }
 export const signerOf = (keys: StoredSigningKeys): StoredSigningKey | undefined =>
   keys.find(({ retiredAt }) => retiredAt === undefined);
 
-/**
- * Keys whose tokens are accepted: the one that signs, then the others, the latest first.
- * @param overlapMs how long a key verifies after it has ceased to sign
- */
-export function verifyingKeys(keys: StoredSigningKeys, nowMs: number, overlapMs: number): StoredSigningKeys {
-  const retiredMs = ({ retiredAt }: StoredSigningKey): number =>
-    retiredAt === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(retiredAt);
-  return keys
-    .filter((key) => !key.revoked && nowMs < retiredMs(key) + overlapMs)
-    .toSorted((one, other) => retiredMs(other) - retiredMs(one));
-}
+/** Keys whose tokens are accepted: the one that signs, then the others, the latest first. */
+export const verifyingKeys = (keys: StoredSigningKeys, nowMs: number): StoredSigningKeys =>
+  keys
+    .filter(({ retiredAt }) => retiredAt === undefined || nowMs < Date.parse(retiredAt) + KEY_OVERLAP_HOURS * 3_600_000)
+    .toReversed();

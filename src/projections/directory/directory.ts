@@ -221,7 +221,7 @@ export class Directory {
  * The tenant after an event of one of its directory streams; see `evolveTenant`.
  * @throws Error if the event cannot be applied
  */
-export function tenantAfter(tenant: OwnTenant | undefined, event: RecordedEvent): OwnTenant | undefined {
+function tenantAfter(tenant: OwnTenant | undefined, event: RecordedEvent): OwnTenant | undefined {
   const { type, data, stream, position, metadata } = event;
   const after = evolveTenant(tenant, { type, data } as DirectoryEvent, metadata.occurredAt, position);
   const { tenant: name } = parseStream(stream);
