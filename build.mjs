@@ -64,7 +64,7 @@ const PARTS = {
       run('docs/site/build.mjs');
       // Exports have the programs that check their proofs.
       mkdirSync(join(DIST, 'snippets'));
-      for (const name of ['proof.mjs', 'proof.py', 'proof.go'])
+      for (const name of ['proof.mjs', 'proof.py', 'proof.go', 'HOW-TO-CHECK.md'])
         copyFileSync(join(ROOT, 'docs/snippets', name), join(DIST, 'snippets', name));
     },
   },

@@ -62,7 +62,7 @@ function checkLinks(rendered) {
     links.filter((link) => !known.has(link) && !others.includes(link)).map((link) => `${page.file} links to ${link}`),
   );
   const files = readdirSync(join(REPOSITORY, 'docs'), { recursive: true }).map((name) => `docs/${name}`);
-  const isPage = (file) => file.endsWith('.md') && !file.startsWith('docs/decisions/');
+  const isPage = (file) => file.endsWith('.md') && !/^docs\/(decisions|snippets)\//.test(file);
   const lost = files
     .filter((file) => isPage(file) && pages.every((page) => page.file !== file))
     .map((file) => `${file} is not in pages.mjs`);

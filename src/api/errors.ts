@@ -9,7 +9,7 @@ import {
   ValidationError,
 } from '../commands/context.js';
 import { PreconditionFailedError } from '../commands/preconditions.js';
-import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
+import { OrderDocumentTooLargeError } from '../domain/order/document.js';
 import { AppendTooLargeError, EventStoreUnavailableError } from '../ports/eventStore.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
 import { AnswerTooLargeError } from '../queries/storedRecord.js';

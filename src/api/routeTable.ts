@@ -25,7 +25,6 @@ import { operatorTenants } from './operator/tenants.js';
 import { consolePages, docs, home } from './pages.js';
 import { apiClients } from './platform/apiClients.js';
 import { audit } from './platform/audit.js';
-import { orderList } from './platform/orderList.js';
 import { orders } from './platform/orders.js';
 import { session } from './platform/session.js';
 import { settings } from './platform/settings.js';
@@ -92,7 +91,7 @@ export const areas: readonly Area[] = [
     prefix: PLATFORM_PATH,
     checks: [countingRefusals(authenticateUser), limitCaller],
     // Counts come before `:id`, which would match them.
-    resources: [orderList, orders, ...tables, apiClients, webhooks, users, settings, activity, audit],
+    resources: [orders, ...tables, apiClients, webhooks, users, settings, activity, audit],
   },
   {
     prefix: '/oauth',

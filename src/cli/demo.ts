@@ -2,7 +2,7 @@
 import type { Application } from '../commands/application.js';
 import { newId } from '../commands/clock.js';
 import type { Caller } from '../commands/context.js';
-import { saveOrder } from '../commands/orders/lifecycle.js';
+import { saveOrder } from '../commands/orders/orders.js';
 import { createRecord } from '../commands/records.js';
 import { upsertBatch } from '../commands/referenceTables/batches.js';
 import { assetTypeOf, tenantOf } from '../commands/tables.js';

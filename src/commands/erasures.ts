@@ -8,8 +8,7 @@ import { orderEffects, type RowEffect, tableEffects } from '../domain/effects.js
 import { type ErasedRecord, type ErasureRecorded, erasedValue } from '../domain/erasure.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent } from '../domain/identity/events.js';
-import type { OrderEvent } from '../domain/order/events.js';
-import type { OrderStatus } from '../domain/order/status.js';
+import type { OrderEvent, OrderStatus } from '../domain/order/events.js';
 import type { RecordChanged, ReferenceTableEvent } from '../domain/referenceTable/events.js';
 import { ERASURES_STREAM, orderStream, tableStream, tenantStream, usersStream } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';

@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto';
 import { v5 } from 'uuid';
 import type { RecordView } from '../domain/assetTypes/assetType.js';
-import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
 import { type EventKey, keyIdOf } from '../domain/keyUse.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { KEYS } from '../domain/spaces.js';
@@ -118,13 +117,6 @@ export async function recordAt(
 ): Promise<RecordView | undefined> {
   const text = await new RecordQueries(rows, directory, position).get(table, id);
   return text === undefined ? undefined : JSON.parse(text);
-}
-
-/** @throws ValidationError for a request that has a key and an id of its own choice: either is enough */
-export function refuseChosenId({ key }: Caller, { id }: Pick<RecordInput, 'id'>): void {
-  if (key === undefined || id === undefined) return;
-  const message = 'With an Idempotency-Key the service chooses the id: leave out one of the two.';
-  throw new ValidationError({ id: [message] });
 }
 
 type KeyReads = Pick<Commands, 'now'> & { readonly rows?: Commands['rows'] | undefined };

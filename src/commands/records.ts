@@ -3,8 +3,14 @@
 import { type AssetType, type RecordView, recordView } from '../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../domain/assetTypes/fieldTypes.js';
 import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
-import { addPart, removePart as decideRemoval, unknownParent, updatePart } from '../domain/order/decide.js';
-import { type Order, type OrderDecision, orderView } from '../domain/order/order.js';
+import {
+  addPart,
+  removePart as decideRemoval,
+  type OrderDecision,
+  unknownParent,
+  updatePart,
+} from '../domain/order/decide.js';
+import { type Order, orderView } from '../domain/order/order.js';
 import {
   type Decision,
   createRecord as decideCreation,
@@ -17,10 +23,9 @@ import type { StoredRecord } from '../queries/storedRecord.js';
 import type { Application } from './application.js';
 import { checkedInput } from './body.js';
 import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
-import { once, recordAt, refuseChosenId } from './idempotency.js';
-import { loadOrder } from './orders/loadOrder.js';
-import { createOrder, updateOrder, writtenOrder } from './orders/orderRecords.js';
-import { type WrittenOrder, writeOrder } from './orders/orderWriter.js';
+import { once, recordAt } from './idempotency.js';
+import { loadOrder, type WrittenOrder, writeOrder } from './orders/orderStream.js';
+import { createOrder, updateOrder, writtenOrder } from './orders/orders.js';
 import { type Precondition, requireTag } from './preconditions.js';
 import type { DecisionRecords } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
@@ -60,7 +65,7 @@ const updateReferenceRecord: Update<RecordInput> = async (commands, caller, asse
   const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };
   const currentIn = (known: DecisionRecords): StoredRecord => {
     const current = known.byId(id);
-    if (current === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
+    if (current === undefined) throw unknownRecord(assetType, id);
     return current;
   };
   const { position, at, state } = await commands.records.write(caller, assetType, wanted, (known) => {
@@ -79,10 +84,14 @@ function accepted<Event>(decision: Decision<Event>): readonly Event[] {
   return decision.events;
 }
 
+const unknownRecord = ({ name }: AssetType, id: string): NotFoundError =>
+  new NotFoundError(`There is no record ${id} in ${name}.`);
+
 /** @throws ValidationError when the parent field names no known order (or part of one) */
 const createPartRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
   const id = commands.newId();
-  const unknown = new ValidationError(unknownParent(assetType.parent?.field ?? 'order_id'));
+  const field = assetType.parent?.field ?? 'order_id';
+  const unknown = new ValidationError({ [field]: [unknownParent(field)] });
   const orderId = await orderOf(commands, caller.tenant, assetType, input.fields);
   if (orderId === undefined) throw unknown;
   const add = (order: Order) => addPart(order, assetType, input, id);
@@ -124,13 +133,12 @@ async function writePart(
   id: string,
   decide: (order: Order) => OrderDecision,
 ): Promise<WrittenOrder> {
-  const unknown = () => new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
   const record = await commands.queries.records.get({ tenant: caller.tenant, table: assetType.name }, id);
   const orderId = record && (await orderOf(commands, caller.tenant, assetType, JSON.parse(record)));
-  if (orderId === undefined) throw unknown();
+  if (orderId === undefined) throw unknownRecord(assetType, id);
   return writeOrder(commands, caller, orderId, (order) => {
     // It was removed, and the read models, or another request, do not know yet.
-    if (!order.parts.has(id)) throw unknown();
+    if (!order.parts.has(id)) throw unknownRecord(assetType, id);
     return decide(order);
   });
 }
@@ -156,9 +164,6 @@ function partView(assetType: AssetType, order: Order, id: string): RecordView {
   return recordView(assetType, part);
 }
 
-const creators = { reference: createReferenceRecord, part: createPartRecord };
-const updaters = { reference: updateReferenceRecord, part: updatePartRecord };
-
 /**
  * @param body a JSON object of asset fields; may name its own `id` (a UUID that is not taken)
  * @param key Idempotency-Key: a repetition creates nothing more and gets the same answer
@@ -172,39 +177,35 @@ export async function createRecord(
   key?: string,
 ): Promise<WrittenRecord> {
   const { tenant } = caller;
-  const create = async (own: Caller): Promise<WrittenRecord> =>
-    assetType.role === 'order'
-      ? createOrder(commands, own, assetType, body)
-      : creators[assetType.role](commands, own, assetType, newInput(own, assetType, body));
-  return once<WrittenRecord>(commands, caller, { table: assetType.name, key, body }, create, async (use) => {
-    const { subject: id, position } = use;
+  const { name: table, role } = assetType;
+  const create = async (own: Caller): Promise<WrittenRecord> => {
+    if (role === 'order') return createOrder(commands, own, assetType, body);
+    const createOne = role === 'part' ? createPartRecord : createReferenceRecord;
+    return createOne(commands, own, assetType, checkedInput(assetType, 'create', body));
+  };
+  return once<WrittenRecord>(commands, caller, { table, key, body }, create, async ({ subject: id, position }) => {
     if (id === undefined) return undefined;
-    if (assetType.role === 'order') {
-      const until = { to: 0, cancellation: caller.deadline };
-      const order = (await loadOrder(commands.eventStore, tenant, id, until))?.state;
-      return order && { position, ...writtenOrder(commands, caller, assetType, id, order, body) };
+    if (role !== 'order') {
+      const record = await recordAt(commands, { tenant, table }, id, position);
+      return record && { position, id, record };
     }
-    const record = await recordAt(commands, { tenant, table: assetType.name }, id, position);
-    return record && { position, id, record };
+    const until = { to: 0, cancellation: caller.deadline };
+    const order = (await loadOrder(commands.eventStore, tenant, id, until))?.state;
+    const { assetTypes } = tenantOf(commands, tenant);
+    return order && { position, ...writtenOrder(assetTypes, assetType, id, order, body) };
   });
-}
-
-function newInput(caller: Caller, assetType: AssetType, body: unknown): RecordInput {
-  const input = checkedInput(assetType, 'create', body);
-  refuseChosenId(caller, input);
-  return input;
 }
 
 /**
  * @param body a JSON object of the fields to change; other fields stay
  * @throws NotFoundError for an unknown record; PreconditionFailedError; ValidationError with every error by field
  */
-export const updateRecord: Update<unknown> = async (commands, caller, assetType, id, body, precondition) => {
-  const known = recordId(assetType.name, id);
+export const updateRecord: Update<unknown> = async (commands, caller, assetType, anyCaseId, body, precondition) => {
+  const id = recordId(assetType.name, anyCaseId);
   if (assetType.role === 'order') {
-    const before = (order: Order) => requireTag(precondition, assetType, orderView(assetType, known, order));
-    return updateOrder(commands, caller, assetType, known, body, { before });
+    const before = (order: Order) => requireTag(precondition, assetType, orderView(assetType, id, order));
+    return updateOrder(commands, caller, assetType, id, body, before);
   }
-  const input = checkedInput(assetType, 'update', body);
-  return updaters[assetType.role](commands, caller, assetType, known, input, precondition);
+  const update = assetType.role === 'part' ? updatePartRecord : updateReferenceRecord;
+  return update(commands, caller, assetType, id, checkedInput(assetType, 'update', body), precondition);
 };

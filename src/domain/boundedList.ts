@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { MAX_VALUE_BYTES } from './limits.js';
 
 /** The rule of an array in a body. Messages follow "The … field". */
 type ListRule<Element extends z.ZodType> = {
@@ -31,9 +30,3 @@ export function boundedList<Element extends z.ZodType>({
     min === undefined ? list : list.min(...min),
   );
 }
-
-/** Arguments for `refine`: limits the bytes of a list as JSON. */
-export const withinListBytes = [
-  (entries: unknown): boolean => Buffer.byteLength(JSON.stringify(entries)) <= MAX_VALUE_BYTES,
-  `must be at most ${MAX_VALUE_BYTES} bytes of JSON.`,
-] as const;

@@ -14,8 +14,7 @@ import {
   sideOf,
 } from './assetTypes/fieldTypes.js';
 import type { EventOf } from './eventTypes.js';
-import type { Approver } from './order/exportDocument.js';
-import type { ExportSnapshot } from './order/snapshot.js';
+import type { Approver, ExportSnapshot } from './order/events.js';
 import { namedValues } from './referenceTable/events.js';
 import { parseStream } from './streams.js';
 

@@ -61,8 +61,7 @@ export const MAX_ACTIVITY_CSV = 10_000;
 /** Events that a page of the activity or of operations looks at: a batch may be one for each of its records. */
 export const MAX_ACTIVITY_ROWS = 20_000;
 export const MAX_SEARCHED_CUSTOMERS = 200;
-/** Each has a file, and one for its proof. */
-export const MAX_EXPORT_EVENTS = 10_000;
+/** Before they are compressed. */
 export const MAX_EXPORT_BYTES = 33_554_432;
 export const MAX_OPENAPI_BYTES = 1_500_000;
 /** Bytes of a stream's events that are read at once, with the event that reaches them. */

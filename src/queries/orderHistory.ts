@@ -1,7 +1,7 @@
 /** The history of an order: its stream in the log, told entry by entry, the oldest first. */
 import type { Tenant } from '../domain/identity/directory.js';
-import { changeOfOrder, type OrderChange } from '../domain/order/differences.js';
 import type { OrderEvent } from '../domain/order/events.js';
+import { changeOfOrder, type OrderChange } from '../domain/order/order.js';
 import { orderStream } from '../domain/streams.js';
 import type { EventStore, Revision } from '../ports/eventStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';

@@ -8,12 +8,13 @@
 import { SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { Application } from '../commands/application.js';
-import { writeOrder } from '../commands/orders/orderWriter.js';
+import { writeOrder } from '../commands/orders/orderStream.js';
 import { type LoadedDelivery, loadDelivery, writeDelivery } from '../commands/webhooks/deliveryStream.js';
 import { disableWebhook } from '../commands/webhooks/settings.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
-import { deliverExport, failExport } from '../domain/order/approval.js';
-import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
+import { endExport } from '../domain/order/decide.js';
+import { OrderDocumentTooLargeError } from '../domain/order/document.js';
+import type { Order } from '../domain/order/order.js';
 import {
   type AttemptResult,
   backoffAfter,
@@ -335,8 +336,9 @@ async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: Load
   const reasons = [reason, ...delivery.failures, ...disabled];
   // Only an export that was due fails its order: not other kinds of event, and not replays.
   if (isDueExport(delivery.subject)) {
-    const failure = { approvalEventId: delivery.subject.sourceEventId, reasons, webhookId, deliveryId };
-    await writeOrder(commands, loaded.caller, orderId, (order) => failExport(order, failure));
+    const { sourceEventId: approval } = delivery.subject;
+    const decide = (order: Order) => endExport(order, approval, { webhookId, deliveryId }, reasons);
+    await writeOrder(commands, loaded.caller, orderId, decide);
   }
   const lastReason = delivery.failures.at(-1) ?? reason;
   const { appended } = await writeDelivery(commands, loaded, (current) => failDelivery(current, lastReason));
@@ -357,9 +359,8 @@ async function deliverExportOf(
   commands: Application,
   { delivery: { subject, outcome }, deliveryId, caller }: LoadedDelivery,
 ): Promise<void> {
-  const { kind, purpose, orderId, webhookId, sourceEventId: approvalEventId } = subject;
+  const { kind, purpose, orderId, webhookId, sourceEventId: approval } = subject;
   const isReplay = purpose === 'resend' || purpose === 'backfill';
   if (kind !== 'order.approved' || !isReplay || outcome !== 'succeeded') return;
-  const delivery = { approvalEventId, webhookId, deliveryId };
-  await writeOrder(commands, caller, orderId, (order) => deliverExport(order, delivery));
+  await writeOrder(commands, caller, orderId, (order) => endExport(order, approval, { webhookId, deliveryId }));
 }

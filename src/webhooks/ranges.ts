@@ -6,7 +6,7 @@
  */
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
-import { loadOrder } from '../commands/orders/loadOrder.js';
+import { loadOrder } from '../commands/orders/orderStream.js';
 import { streamPagesBackwards } from '../commands/streamPages.js';
 import { firstDeliveryId } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';

@@ -4,13 +4,12 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Application } from '../commands/application.js';
 import type { Commands } from '../commands/context.js';
-import { loadOrder } from '../commands/orders/loadOrder.js';
-import { exportSnapshot } from '../commands/orders/orderWriter.js';
+import { exportSnapshot, loadOrder } from '../commands/orders/orderStream.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { DomainEvent } from '../commands/writeStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
+import { orderDocument } from '../domain/order/document.js';
 import type { OrderApproved } from '../domain/order/events.js';
-import { exportDocument, orderDocument } from '../domain/order/exportDocument.js';
 import {
   type BatchUndone,
   type BatchUpserted,
@@ -67,7 +66,7 @@ async function ofOrder(commands: Application, tenant: Tenant, subject: DeliveryS
     // The order as approved, not as it is now.
     const { data } = await sourceOf<OrderApproved>(commands.eventStore, stream, subject, ['OrderApproved']);
     const { snapshot, ...approval } = data;
-    return exportDocument(snapshot, approval, assetTypes);
+    return orderDocument(snapshot, approval, assetTypes, { processing_status: 'submitted', error_reason: null });
   }
   const order = await loadOrder(commands.eventStore, name, orderId, { to: revision });
   if (order?.revision !== revision || order.eventId !== sourceEventId) throw missing(stream, subject);

@@ -86,10 +86,7 @@ export async function validatedOrder(tenant: TenantClient): Promise<StockOrder> 
 }
 
 export async function approve(tenant: TenantClient, orderId: string): Promise<void> {
-  await tenant.platformData('POST', `/orders/${orderId}/approve`, {
-    override: true,
-    reason: 'What is missing follows.',
-  });
+  await tenant.platformData('POST', `/orders/${orderId}/approve`, { override: true, reason: 'It follows.' });
 }
 
 const POLL_MS = 20;

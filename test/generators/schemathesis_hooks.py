@@ -8,7 +8,6 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, positive_
 # By what the service answers.
 RULES = {
     # Between two parts of a request.
-    "the service chooses the id: leave out one of the two": "of two optional parts one",
     "cursor and page exclude each other": "of two optional parts one",
     "With cursor the list goes by created_at": "cursor names the order of the list",
     "goes with it alone": "override and reason come together",

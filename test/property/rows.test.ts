@@ -2,11 +2,19 @@
 import fc from 'fast-check';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
-import { approveOrder, deliverExport, failExport, rejectOrder } from '#app/domain/order/approval.js';
-import { addPart, createOrder, removePart, updateOrder, updatePart } from '#app/domain/order/decide.js';
-import type { OrderEvent } from '#app/domain/order/events.js';
-import { evolve, type Order, type OrderDecision } from '#app/domain/order/order.js';
-import { ORDER_STATUSES } from '#app/domain/order/status.js';
+import {
+  addPart,
+  approveOrder,
+  createOrder,
+  endExport,
+  type OrderDecision,
+  rejectOrder,
+  removePart,
+  updateOrder,
+  updatePart,
+} from '#app/domain/order/decide.js';
+import { ORDER_STATUSES, type OrderEvent } from '#app/domain/order/events.js';
+import { evolve, type Order } from '#app/domain/order/order.js';
 import { withoutNulls } from '#app/domain/referenceTable/decide.js';
 import { TenantRows } from '../support/tenantRows.js';
 import { random, SEED } from './runs.js';
@@ -67,11 +75,8 @@ describe('orders', () => {
 
   /** @param id of the order, which may be new */
   function decide({ kind, part, notes, status }: Command, id: string, order: Order | undefined): OrderDecision {
-    const ended = {
-      webhookId: uuid(1),
-      deliveryId: uuid(2),
-      approvalEventId: order?.approval ?? order?.failed?.approvalEventId ?? '',
-    };
+    const ended = { webhookId: uuid(1), deliveryId: uuid(2) };
+    const approval = order?.approval ?? order?.failed?.approvalEventId ?? '';
     const line = { fields: { order_id: id, line_number: notes } };
     ids += 1;
     if (order === undefined) {
@@ -88,8 +93,8 @@ describe('orders', () => {
     if (kind === 'approve')
       return approveOrder(order, { approvedAt: '2026-11-21', approver }, snapshot, new Map(), 'why');
     if (kind === 'reject') return rejectOrder(order, ['no']);
-    if (kind === 'fail') return failExport(order, { ...ended, reasons: ['HTTP 500'] });
-    if (kind === 'deliver') return deliverExport(order, ended);
+    if (kind === 'fail') return endExport(order, approval, ended, ['HTTP 500']);
+    if (kind === 'deliver') return endExport(order, approval, ended);
     const sent = status === undefined ? {} : { processing_status: status };
     const added = part % 2 === 0 ? [{ table: lines.name, id: uuid(ids), fields: withoutNulls(line.fields) }] : [];
     return updateOrder(order, id, { fields: { notes, ...sent } }, { added, changed: [], removed: [] });

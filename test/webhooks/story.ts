@@ -2,15 +2,15 @@
  * The story of an order of either model and of a reference table, with an event in the log for each kind of webhook.
  */
 
-import { approveOrder } from '#app/commands/orders/lifecycle.js';
-import { writeOrder } from '#app/commands/orders/orderWriter.js';
+import { writeOrder } from '#app/commands/orders/orderStream.js';
+import { approveOrder } from '#app/commands/orders/orders.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { upsertBatch } from '#app/commands/referenceTables/batches.js';
 import { cleanUpTable } from '#app/commands/referenceTables/cleanUps.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Webhook } from '#app/domain/identity/directory.js';
 import type { User } from '#app/domain/identity/events.js';
-import { failExport } from '#app/domain/order/approval.js';
+import { endExport } from '#app/domain/order/decide.js';
 import { orderStream, tableStream } from '#app/domain/streams.js';
 import type { WebhookEventKind } from '#app/domain/webhook/catalogue.js';
 import type { DeliverySubject } from '#app/domain/webhook/events.js';
@@ -83,14 +83,16 @@ export class Story {
 
   async approve(orderId: string, user: User = eva): Promise<void> {
     await this.#inside.caughtUp();
-    await approveOrder(this.#inside.commands, this.#caller, orderId, user, 'What is not there follows.');
+    await approveOrder(this.#inside.commands, this.#caller, orderId, user, 'It follows.');
   }
 
   async failExport(orderId: string): Promise<void> {
     const approval = (await this.orderEvents(orderId)).findLast(({ type }) => type === 'OrderApproved');
     const reasons = ['All 5 attempts to deliver to webhook ERP failed.', 'Attempt 5: The receiver answered 503.'];
-    const failure = { approvalEventId: approval?.id ?? '', reasons, webhookId: webhook.id, deliveryId: 'd' };
-    await writeOrder(this.#inside.commands, this.#caller, orderId, (order) => failExport(order, failure));
+    const ended = { webhookId: webhook.id, deliveryId: 'd' };
+    await writeOrder(this.#inside.commands, this.#caller, orderId, (order) =>
+      endExport(order, approval?.id ?? '', ended, reasons),
+    );
   }
 
   orderEvents(orderId: string): Promise<readonly RecordedEvent[]> {

@@ -162,7 +162,6 @@ export const en = {
     conflictHow: 'Your changes are kept on this page. Take in the other changes, look at both, then save.',
     takeIn: 'Take in the other changes',
     changedBoth: (fields: string) => `Changed by both of you, yours are shown: ${fields}`,
-    warnings: 'Note',
     lookUp: 'Type to look up',
     nothingFound: 'Nothing found',
     changes: (count: number) => (count === 1 ? '1 field' : `${count} fields`),

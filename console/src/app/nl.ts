@@ -164,7 +164,6 @@ export const nl: Text = {
     conflictHow: 'Uw wijzigingen staan nog op deze pagina. Neem de andere wijzigingen over, bekijk beide, en sla op.',
     takeIn: 'De andere wijzigingen overnemen',
     changedBoth: (fields: string) => `Door u beiden gewijzigd, de uwe worden getoond: ${fields}`,
-    warnings: 'Let op',
     lookUp: 'Typ om te zoeken',
     nothingFound: 'Niets gevonden',
     changes: (count: number) => (count === 1 ? '1 veld' : `${count} velden`),

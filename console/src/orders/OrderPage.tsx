@@ -321,10 +321,10 @@ function problemsByField(order: Order, refused: ApiError['fields']): ReadonlyMap
   return all;
 }
 
-/** What is to be known before anything is done: reasons of the ERP, problems, and where the order would go. */
+/** What is to be known before anything is done: reasons of the ERP, and problems. */
 function Notes({ order }: { readonly order: Order }) {
   const text = useText();
-  const { error_reason: reasons, problems, warnings } = order;
+  const { error_reason: reasons, problems } = order;
   return (
     <>
       {reasons !== null && reasons.length > 0 && (
@@ -356,20 +356,6 @@ function Notes({ order }: { readonly order: Order }) {
               </List.Item>
             ))}
           </List>
-        </Alert>
-      )}
-      {warnings.length > 0 && (
-        <Alert color="yellow" title={text.orders.warnings}>
-          {warnings.map(({ code, webhook_id, message }) => (
-            <Text key={`${code} ${webhook_id}`} size="sm">
-              {message}{' '}
-              {webhook_id !== null && (
-                <Link to="/webhooks/$webhookId" params={{ webhookId: webhook_id }}>
-                  {text.webhooks.one}
-                </Link>
-              )}
-            </Text>
-          ))}
         </Alert>
       )}
     </>

@@ -4,7 +4,6 @@ import { tenantOf } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../../domain/identity/scopes.js';
 import { MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
-import { PROBLEM_CODES, type Problem } from '../../domain/order/problems.js';
 import type { Revision } from '../../ports/eventStore.js';
 import { roomFor } from '../../queries/asking.js';
 import type { DeliveryLogEntry } from '../../queries/deliveries.js';
@@ -29,13 +28,6 @@ type ReplayStep = {
   readonly deliveries: readonly DeliveryLogEntry[];
   readonly text: string;
 };
-
-/** The first problems for which an approval is refused. */
-export const problemView = json.view<Problem>({
-  field: { type: 'string', description: 'Its path in the order, such as lines.0.item_id.' },
-  code: json.oneOf(PROBLEM_CODES),
-  message: json.text,
-});
 
 const schemas: json.Schemas = {
   ReplayStep: json.closedObject({
@@ -75,7 +67,7 @@ export async function* replaySteps(
     const text = JSON.stringify({
       ...historyEntry.show({ ...entry, actor: shownActor(commands, tenant, entry.actor) }),
       changes,
-      problems: problems.map(problemView.show),
+      problems,
       deliveries: deliveries.map((delivery) => ({
         webhook_id: delivery.webhookId,
         webhook_name: tenant.webhooks.get(delivery.webhookId)?.name ?? null,

@@ -1,10 +1,121 @@
-/** Proofs for auditors: `/api/v1/platform/audit`. */
+/** For auditors: the proof of an event, and the export of an order for a dispute, with what is needed to check it without the service. */
+import { readFile } from 'node:fs/promises';
+import { Zip, ZipDeflate } from 'fflate';
 import { z } from 'zod';
 import { ConflictError, NotFoundError } from '../../commands/context.js';
+import { recordAccess } from '../../commands/identity/access.js';
+import { recordId } from '../../commands/tables.js';
+import { MAX_EXPORT_BYTES } from '../../domain/limits.js';
+import { deliveryStream, orderStream } from '../../domain/streams.js';
+import type { Revision } from '../../ports/eventStore.js';
+import { AnswerTooLargeError } from '../../queries/storedRecord.js';
+import { untilShown } from '../assets/moments.js';
+import { replaySteps } from '../assets/replay.js';
+import type { Api } from '../deps.js';
 import { HttpError, unavailable } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, type Resource } from '../routes/operation.js';
+import { type Call, dataReply, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
+
+const ZIP_TYPE = 'application/zip';
+
+/** The build copies them from docs/snippets. */
+const SNIPPETS = new URL('../../snippets/', import.meta.url);
+const VERIFIERS = ['proof.mjs', 'proof.py', 'proof.go'];
+
+/** File names sort as events follow one another, up to a million in a stream. */
+const NUMBER_DIGITS = 6;
+
+/** Why an event has no proof. */
+const WHY_UNPROVED = {
+  uncovered: 'no checkpoint covers it yet; ask again when the next one is signed',
+  erased: 'values of it were erased, as a law demands (DataErased in the log says who, when and why)',
+  changed: 'it is not what the checkpoint covers: the log was changed',
+};
+
+const notReady = () => unavailable('The tree over the log is not made yet.');
+
+/** Files are compressed while they are made. Names are ours, so nothing of what users wrote becomes a path. */
+class Archive {
+  readonly #made: Uint8Array[] = [];
+  #bytes = 0;
+  readonly #zip = new Zip((error, piece) => {
+    if (error !== null) throw error;
+    this.#made.push(piece);
+  });
+
+  /** @throws AnswerTooLargeError */
+  file(name: string, content: string | Uint8Array): void {
+    const bytes = Buffer.from(content);
+    this.count(bytes.length);
+    const file = new ZipDeflate(name);
+    this.#zip.add(file);
+    file.push(bytes, true);
+  }
+
+  /** @throws AnswerTooLargeError */
+  count(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes > MAX_EXPORT_BYTES)
+      throw new AnswerTooLargeError(`The order and its deliveries have more than ${MAX_EXPORT_BYTES} bytes.`);
+  }
+
+  end(): Uint8Array {
+    this.#zip.end();
+    return Buffer.concat(this.#made);
+  }
+}
+
+/** The export is noted when it is made, before anything of it is sent; one that cannot be noted is refused. */
+async function exportReply(api: Api, { req, caller, tenant, path }: Call): Promise<Reply> {
+  const { commands, exportParts } = api;
+  const orderId = recordId(tenant.orderModel, path.id);
+  const cancellation = req.context.deadline;
+  const checkpoint = await exportParts.checkpoint();
+  if (checkpoint === undefined) throw notReady();
+  await untilShown(api, tenant.name);
+
+  const archive = new Archive();
+  const streams = new Map([[orderStream(tenant.name, orderId), 'order']]);
+  const replay: string[] = [];
+  for await (const { text, deliveries } of replaySteps(api, tenant, orderId, 0, cancellation)) {
+    for (const { id } of deliveries) streams.set(deliveryStream(tenant.name, id), `delivery-${id}`);
+    replay.push(text);
+    archive.count(text.length);
+  }
+  if (replay.length === 0) throw new NotFoundError(`There is no order ${orderId}.`);
+  const about = { tenant: tenant.name, order_id: orderId, exported_at: commands.now() };
+  archive.file('replay.json', `${JSON.stringify(about).slice(0, -1)},"data":[\n${replay.join(',\n')}\n]}\n`);
+  const unproved: string[] = [];
+  for (const [name, stream] of streams) {
+    for (let from: Revision | undefined = 0; from !== undefined; ) {
+      cancellation.throwIfCancelled();
+      const found = await exportParts.prove(name, from, checkpoint.note);
+      if (found === undefined) throw notReady();
+      for (const event of found.events) {
+        const file = `${stream}-${String(event.revision).padStart(NUMBER_DIGITS, '0')}`;
+        const { leaf } = event;
+        archive.file(`events/${file}.json`, `${leaf}\n`);
+        if ('unproved' in event) unproved.push(`- ${file}: ${WHY_UNPROVED[event.unproved]}\n`);
+        else archive.file(`proofs/${file}.json`, `${JSON.stringify({ data: { leaf, proof: event.proof } })}\n`);
+      }
+      from = found.next;
+    }
+  }
+  archive.file('checkpoint', checkpoint.note);
+  archive.file('key', `${checkpoint.key}\n`);
+  for (const name of VERIFIERS) archive.file(`verifier/${name}`, await readFile(new URL(name, SNIPPETS)));
+  const howToCheck = await readFile(new URL('HOW-TO-CHECK.md', SNIPPETS), 'utf8');
+  const without = unproved.length === 0 ? '' : `\nEvents without a proof:\n\n${unproved.join('')}`;
+  archive.file('HOW-TO-CHECK.md', `${howToCheck}${without}`);
+  const body = archive.end();
+  await recordAccess(commands, caller, [{ type: 'OrderExported', data: { orderId } }]);
+  const headers = {
+    'Content-Type': ZIP_TYPE,
+    'Content-Disposition': `attachment; filename="order-${orderId}.zip"`,
+  };
+  return { body, headers };
+}
 
 const proofQuery = z.strictObject({
   event: z
@@ -13,19 +124,10 @@ const proofQuery = z.strictObject({
     .meta({ description: 'The `event_id` of an entry of the activity or of a history.' }),
 });
 
-/** Why an event has no proof. */
-const UNPROVED = {
-  unknown: (event: string) => new NotFoundError(`There is no event ${event} that could be shown.`),
-  uncovered: () => new ConflictError('No checkpoint covers the event yet: ask again when the next one is signed.'),
-  erased: () =>
-    new ConflictError('The event has values that were erased: the operator can prove others, not this one.'),
-  changed: () =>
-    new HttpError(500, 'Internal server error.', 'The event is not what the checkpoint covers: tell the operator.'),
-};
-
 export const audit: Resource = {
   tag: 'platform: audit',
   schemas: { EventProof: json.closedObject({ leaf: json.text, proof: json.text }) },
+  pathParameters: { id: { ...RECORD_ID, name: 'order_id' } },
   operations: {
     'GET /audit/proof': {
       id: 'platformGetEventProof',
@@ -39,10 +141,29 @@ export const audit: Resource = {
       async handle({ proveEvent }, { tenant, query }) {
         const { event } = parseQuery(proofQuery, query);
         const found = await proveEvent(event, tenant.name);
-        if (found === undefined) throw unavailable('The tree over the log is not made yet.');
-        if (typeof found === 'string') throw UNPROVED[found](event);
+        if (found === undefined) throw notReady();
+        if (found === 'unknown') throw new NotFoundError(`There is no event ${event} that could be shown.`);
+        if (found === 'changed')
+          throw new HttpError(500, 'Internal server error.', `The event: ${WHY_UNPROVED.changed}`);
+        if (typeof found === 'string') throw new ConflictError(`The event has no proof: ${WHY_UNPROVED[found]}.`);
         return dataReply(found);
       },
+    },
+    'GET /orders/:id/export': {
+      id: 'platformExportOrder',
+      work: 'costly',
+      summary: 'An order for a dispute: its replay, its events, their proofs, and what checks them',
+      description:
+        'A ZIP archive: the replay, the events of the order and of its deliveries to the byte, a proof of each that the last checkpoint covers, programs that check them, and HOW-TO-CHECK.md. That somebody exported it is an entry of the activity.',
+      answer: {
+        description: 'The archive.',
+        headers: { 'Content-Disposition': { description: 'Its name.', schema: { type: 'string' } } },
+        content: { [ZIP_TYPE]: { schema: { type: 'string', format: 'binary' } } },
+      },
+      // It is noted in the log.
+      grows: ['logBytes'],
+      allow: 'adminsAndAuditors',
+      handle: exportReply,
     },
   },
 };

@@ -2,30 +2,39 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
-import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
-import { loadOrder } from '../../commands/orders/loadOrder.js';
-import { exportSnapshot } from '../../commands/orders/orderWriter.js';
+import { exportSnapshot, loadOrder } from '../../commands/orders/orderStream.js';
+import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/orders.js';
 import { requireOneOf, tagOf } from '../../commands/preconditions.js';
-import { recordId } from '../../commands/tables.js';
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { assetTypeOf, recordId } from '../../commands/tables.js';
+import { type AssetType, findField, type Relationship } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
-import { boundedList, withinListBytes } from '../../domain/boundedList.js';
+import { boundedList } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
-import { MAX_LIST_ENTRIES, MAX_REASON_LENGTH } from '../../domain/limits.js';
-import { approverOf, wholeOrder } from '../../domain/order/exportDocument.js';
+import {
+  MAX_ERRORS,
+  MAX_LIST_ENTRIES,
+  MAX_REASON_LENGTH,
+  MAX_SEARCHED_CUSTOMERS,
+  MAX_VALUE_BYTES,
+} from '../../domain/limits.js';
+import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/decide.js';
+import { nameIn, problemsOf, wholeOrder } from '../../domain/order/document.js';
+import { FAILED, ORDER_STATUSES, PROBLEM_CODES } from '../../domain/order/events.js';
 import type { Order } from '../../domain/order/order.js';
-import { problemsOf } from '../../domain/order/problems.js';
-import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/status.js';
+import type { FieldFilter, Filter } from '../../queries/conditions.js';
 import type { RecordQueries } from '../../queries/records.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
 import { historyList, historyReply } from '../assets/history.js';
+import { LIST_PARAMETERS, parseListQuery, SEARCH, searchIn, textIn } from '../assets/listQuery.js';
 import { AT, atPosition, readAt } from '../assets/moments.js';
+import { collectionEnvelope, recordsIn } from '../assets/pages.js';
 import { writtenReply } from '../assets/records.js';
-import { orderReplay, problemView, replayReply } from '../assets/replay.js';
+import { orderReplay, replayReply } from '../assets/replay.js';
 import { preconditionOf } from '../entityTags.js';
-import { exportOfOrder, exportReply } from '../export/orderExport.js';
+import { badRequest } from '../errors.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { CHANGES, RECORD_ID, type Resource } from '../routes/operation.js';
+import { CHANGES, dataReply, RECORD_ID, type Resource } from '../routes/operation.js';
 
 const reasonText = z
   .string('must be a string.')
@@ -38,7 +47,10 @@ const rejectBody = z.strictObject({
     max: MAX_LIST_ENTRIES,
     type: 'must be an array of strings.',
   })
-    .refine(...withinListBytes)
+    .refine(
+      (reasons) => Buffer.byteLength(JSON.stringify(reasons)) <= MAX_VALUE_BYTES,
+      `must be at most ${MAX_VALUE_BYTES} bytes of JSON.`,
+    )
     .default([]),
 });
 
@@ -52,27 +64,8 @@ const approveBody = z
 
 const unknownOrder = (id: string): NotFoundError => new NotFoundError(`There is no order ${id}.`);
 
-function saveSchema(orderType: AssetType): json.JsonSchema {
-  return json.extended(recordInputSchema(orderType, 'update'), { processing_status: json.oneOf(SET_BY_SAVING) });
-}
-
-const warning = json.closedObject({
-  code: json.oneOf(['no_webhook', 'webhook_disabled']),
-  webhook_id: json.orNull(json.uuid),
-  message: json.text,
-});
-
-/** Why an order that is approved now would not be sent at once. */
-function warningsOf({ webhooks }: Pick<Tenant, 'webhooks'>): readonly object[] {
-  const wanting = [...webhooks.values()].filter(({ events }) => events.includes('order.approved'));
-  const message = 'No webhook subscribes to order.approved, so the order is sent to nobody.';
-  if (wanting.length === 0) return [{ code: 'no_webhook', webhook_id: null, message }];
-  return wanting.flatMap(({ id, name, disabled }) => {
-    if (disabled === undefined) return [];
-    const why = `Webhook ${name} is disabled: ${disabled.reason} The order is sent to it when it is enabled.`;
-    return [{ code: 'webhook_disabled', webhook_id: id, message: why }];
-  });
-}
+const saveSchema = (orderType: AssetType): json.JsonSchema =>
+  json.extended(recordInputSchema(orderType, 'update'), { processing_status: json.oneOf(SET_BY_SAVING) });
 
 /**
  * Has the form of the export that an approval would send (spec §2.3), with the order's own status, reasons and
@@ -80,70 +73,143 @@ function warningsOf({ webhooks }: Pick<Tenant, 'webhooks'>): readonly object[] {
  */
 async function orderAnswer(
   records: Pick<RecordQueries, 'find'>,
-  tenant: Tenant,
+  tenant: Pick<Tenant, 'name' | 'assetTypes'>,
   orderId: string,
   order: Order,
 ): Promise<string> {
-  const { assetTypes, users } = tenant;
   const snapshot = await exportSnapshot(records, tenant, orderId, order);
-  // Undefined if nobody approved it, or the user was removed since.
-  const user = users.get(Number(order.fields.approved_by ?? 0));
-  const actions = actionsOn(order.status);
   const more = {
-    approver: user === undefined ? null : approverOf(user),
-    problems: problemsOf(snapshot, assetTypes),
-    warnings: actions.length > 0 ? warningsOf(tenant) : [],
-    actions,
+    approver: order.lastApproval?.approver ?? null,
+    problems: problemsOf(snapshot, tenant.assetTypes).slice(0, MAX_ERRORS),
+    actions: actionsOn(order.status),
   };
-  return JSON.stringify({ data: { ...wholeOrder(snapshot, assetTypes), ...more } });
+  return JSON.stringify({ data: { ...wholeOrder(snapshot, tenant.assetTypes), ...more } });
 }
 
 /** The order's fields, and the record or list of each relationship. */
 function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
-  const { required, ...record } = recordOutputSchema(orderType);
   const relations = orderType.relationships.map(({ name, kind }): [string, json.JsonSchema] => [
     name,
     kind === 'has_many' ? json.listOf(json.ref('AnyRecord')) : json.orNull(json.ref('AnyRecord')),
   ]);
-  const more = {
+  const document = json.closedObject({
+    ...Object(recordOutputSchema(orderType).properties),
     ...Object.fromEntries(relations),
     approver: json.orNull(json.ref('Approver')),
     problems: json.listOf(json.ref('OrderProblem')),
-    warnings: json.listOf(json.ref('ExportWarning')),
-    actions: {
-      ...json.listOf(json.oneOf(Object.keys(ACTIONS))),
-      description: 'What validators may do with an order in this state.',
-    },
-  };
-  const all = [...(Array.isArray(required) ? required : []), ...Object.keys(more)];
-  return json.answer('The order.', json.dataOf({ ...json.extended(record, more), required: all }));
+    actions: json.listOf(json.oneOf(ACTIONS)),
+  });
+  return json.answer('The order.', json.dataOf(document));
 }
-
-const approver = json.closedObject({
-  id: json.count,
-  first_name: json.text,
-  last_name: json.text,
-  locale: json.text,
-  email: json.text,
-});
 
 const orderResponse =
   (kind: 'record' | 'whole') =>
   (orderType: AssetType): json.ResponseObject =>
     json.answer('The order.', json.dataOf(json.tableRef(kind, orderType)));
 
-const approvedResponse = (orderType: AssetType): json.ResponseObject =>
-  json.answer('The order.', {
-    type: 'object',
-    properties: { data: json.tableRef('record', orderType), warnings: json.listOf(json.ref('ExportWarning')) },
-    required: ['data', 'warnings'],
-  });
+/** The relationship by which an order names its customer. */
+const customerOf = (tenant: Tenant): Relationship | undefined =>
+  assetTypeOf(tenant, tenant.orderModel).relationships.find(({ name }) => name === 'buyer_customer_party');
+
+/** Fields that are searched, where the model has them. */
+const SEARCHED = ['customer_reference', 'sales_order_id', 'transport_reference'];
+
+/** Orders that have the text in one of these fields or in their customer's name, or as their id. */
+async function searchFilter(
+  records: RecordQueries,
+  tenant: Tenant,
+  text: string,
+  cancellation: Cancellation,
+): Promise<Filter> {
+  const orderType = assetTypeOf(tenant, tenant.orderModel);
+  const fields = SEARCHED.filter((name) => findField(orderType, name)?.filterable === true);
+  const anyOf: FieldFilter[] = [...textIn(fields, text), { kind: 'equals', field: 'id', anyOf: [text] }];
+  const customer = customerOf(tenant);
+  if (customer !== undefined) {
+    const named = { filters: textIn(['name'], text), direction: 'asc', limit: MAX_SEARCHED_CUSTOMERS } as const;
+    const found = await records.listBehind({ tenant: tenant.name, table: customer.table }, named, cancellation);
+    if (found.next !== undefined)
+      throw badRequest(`More than ${MAX_SEARCHED_CUSTOMERS} customers have this text in their names: give more of it.`);
+    const keys = recordsIn(found.records).map((party) => nameIn(party, customer.key));
+    if (keys.length > 0) anyOf.push({ kind: 'equals', field: customer.field, anyOf: keys });
+  }
+  return { kind: 'any', anyOf };
+}
+
+const STATUSES = [...ORDER_STATUSES, FAILED];
 
 export const orders: Resource = {
   tag: 'platform: orders',
-  schemas: { OrderProblem: problemView.schema, ExportWarning: warning, Approver: approver },
+  schemas: {
+    OrderCounts: json.closedObject(Object.fromEntries(STATUSES.map((status) => [status, json.count]))),
+    OrderProblem: json.closedObject({
+      field: { type: 'string', description: 'Its path in the order, such as lines.0.item_id.' },
+      code: json.oneOf(PROBLEM_CODES),
+      message: json.text,
+    }),
+    Approver: json.closedObject({
+      id: json.count,
+      first_name: json.text,
+      last_name: json.text,
+      locale: json.text,
+      email: json.text,
+    }),
+  },
   pathParameters: { id: { ...RECORD_ID, name: 'order_id' } },
   operations: {
+    'GET /orders': {
+      id: 'platformListOrders',
+      work: 'list',
+      summary: 'Orders, each with the name of its customer',
+      description: 'filter[processing_status][in] chooses those to validate, or the archive.',
+      allow: 'users',
+      query: [SEARCH, ...LIST_PARAMETERS],
+      answer: (orderType) =>
+        json.answer(
+          'A page of orders.',
+          json.pageOf(json.extended(recordOutputSchema(orderType), { customer: json.nullableText })),
+        ),
+      async handle(api, call, cancellation) {
+        const { records } = api.queries;
+        const { tenant, query: parameters } = call;
+        const { query, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
+        const search = searchIn(parameters);
+        const searched = search === undefined ? [] : [await searchFilter(records, tenant, search, cancellation)];
+        const table = { tenant: tenant.name, table: tenant.orderModel };
+        const page = await records.list(table, { ...query, filters: [...searched, ...query.filters] }, cancellation);
+        const found = recordsIn(page.records);
+        const customer = customerOf(tenant);
+        const names = new Map<string, string>();
+        if (customer !== undefined) {
+          const keys = [...new Set(found.map((order) => nameIn(order, customer.field)))];
+          const parties = await records.find({ tenant: tenant.name, table: customer.table }, customer.key, keys);
+          for (const { fields } of parties) names.set(nameIn(fields, customer.key), nameIn(fields, 'name'));
+        }
+        const shown = found.map((order) => ({
+          ...order,
+          customer: names.get(nameIn(order, customer?.field ?? '')) ?? null,
+        }));
+        const text = JSON.stringify(shown).slice(1, -1);
+        return { body: collectionEnvelope(api, call, text, { ...paging, total: page.total }) };
+      },
+    },
+    'GET /orders/counts': {
+      id: 'platformCountOrders',
+      summary: 'How many orders are in each state',
+      description: 'Cheap enough to be asked every few seconds: orders are counted again only after one has changed.',
+      allow: 'users',
+      work: 'list',
+      answer: json.one('OrderCounts'),
+      async handle({ queries }, { tenant }, cancellation) {
+        const table = { tenant: tenant.name, table: tenant.orderModel };
+        const counted = STATUSES.map(async (status) => {
+          const filters = [{ kind: 'equals', field: 'processing_status', anyOf: [status] }] as const;
+          const asked = { filters, sort: [], offset: 0, limit: 0 };
+          return [status, (await queries.records.list(table, asked, cancellation)).total];
+        });
+        return dataReply(Object.fromEntries(await Promise.all(counted)));
+      },
+    },
     'GET /orders/:id': {
       work: 'costly',
       id: 'platformGetOrder',
@@ -208,28 +274,19 @@ export const orders: Resource = {
         return replayReply(api, call, id, unknownOrder(id));
       },
     },
-    'GET /orders/:id/export': {
-      id: 'platformExportOrder',
-      ...exportOfOrder,
-      // It is noted in the log.
-      grows: ['logBytes'],
-      allow: 'adminsAndAuditors',
-      handle: exportReply,
-    },
     'POST /orders/:id/approve': {
       work: 'costly',
       id: 'platformApproveOrder',
       grows: CHANGES,
       summary: 'Approve an order that is validated or failed; it is then sent to the webhooks',
       description:
-        'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the missing objects. `warnings` says that no webhook wants it, or which one is disabled.',
+        'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the missing objects.',
       allow: 'validators',
       body: { ...json.bodyOf(approveBody, { override: true, reason: 'The item follows tomorrow.' }), optional: true },
-      answer: approvedResponse,
-      async handle({ commands }, { caller, tenant, path, body, person }) {
+      answer: orderResponse('record'),
+      async handle({ commands }, { caller, path, body, person }) {
         const { reason } = parseBody(approveBody, body);
-        const { record: data, position } = await approveOrder(commands, caller, path.id, person, reason);
-        return { body: JSON.stringify({ data, warnings: warningsOf(tenant) }), written: position };
+        return writtenReply(await approveOrder(commands, caller, path.id, person, reason));
       },
     },
     'POST /orders/:id/reject': {

@@ -1,5 +1,5 @@
 /** Short forms in which the standard asset types are written as readable tables, and the parts that both order models share. */
-import { ORDER_STATUSES } from '../order/status.js';
+import { ORDER_STATUSES } from '../order/events.js';
 import { type AssetField, type AssetType, labelOf, type Relationship } from './assetType.js';
 import type { FieldType } from './fieldTypes.js';
 

@@ -1,6 +1,6 @@
 /** JSON Schema (2020-12) of records in bodies, answers and webhook payloads. */
 import { MAX_LIST_ENTRIES, MAX_STRING_LENGTH } from '../limits.js';
-import { FAILED } from '../order/status.js';
+import { FAILED } from '../order/events.js';
 import type { AssetField, AssetType } from './assetType.js';
 import { fieldRules, type JsonSchema } from './fieldTypes.js';
 import type { BodyKind } from './recordSchema.js';

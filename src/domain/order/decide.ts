@@ -1,16 +1,55 @@
-/** The rules of an order and its parts: create, update, removal (spec §4.5, §4.6, §4.9). Pure: times and ids are arguments. */
+/** The rules of an order and its parts (spec §3, §4.5, §4.6, §4.9, §6.4). Pure: times and ids are arguments. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { changesOf, ownValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
-import { MAX_ORDER_PARTS } from '../limits.js';
+import { MAX_ERRORS, MAX_LIST_ENTRIES, MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
-import type { OrderEvent, PartFields, PartsChange, StatusChange } from './events.js';
-import { accept, conflict, evolve, move, type Order, type OrderDecision, orderAlone, refuse, stay } from './order.js';
+import { type AssetTypes, errorsOf, problemsOf } from './document.js';
+import {
+  type Approval,
+  type Delivery,
+  type ExportSnapshot,
+  FAILED,
+  type OrderEvent,
+  type OrderStatus,
+  type PartFields,
+  type PartsChange,
+  type StatusChange,
+} from './events.js';
+import { evolve, type Order, orderAlone } from './order.js';
 import { tooManyParts, UNKNOWN_PART, withDescendants } from './parts.js';
-import { errorsOf, problemsOf } from './problems.js';
-import type { AssetTypes } from './snapshot.js';
-import { mayBe, type OrderStatus, SET_BY_SAVING } from './status.js';
+
+/** `invalid` is about the body (422); `conflict` is about the state the order is in (409). */
+export type OrderDecision =
+  | { readonly kind: 'accepted'; readonly events: readonly OrderEvent[] }
+  | { readonly kind: 'invalid'; readonly errors: FieldErrors }
+  | { readonly kind: 'conflict'; readonly message: string };
+
+const refuse = (field: string, message: string): OrderDecision => ({ kind: 'invalid', errors: { [field]: [message] } });
+const conflict = (message: string): OrderDecision => ({ kind: 'conflict', message });
+const accept = (...events: OrderEvent[]): OrderDecision => ({ kind: 'accepted', events });
+
+const stay = (order: Order): StatusChange => ({ from: order.status, to: order.status });
+const move = (order: Order, to: OrderStatus): StatusChange => ({ from: order.status, to });
+
+/** Orders that validators work on. */
+const TO_VALIDATE: readonly OrderStatus[] = ['pending_validation', 'saved', 'validated', 'submit_failed', FAILED];
+
+/** What people do with an order, and the states in which they may. */
+const STATES_OF = {
+  save: [...TO_VALIDATE, 'rejected'],
+  approve: ['validated', FAILED],
+  reject: TO_VALIDATE,
+} satisfies { readonly [action: string]: readonly OrderStatus[] };
+type OrderAction = keyof typeof STATES_OF;
+export const ACTIONS: readonly OrderAction[] = ['save', 'approve', 'reject'];
+
+const mayBe = (action: OrderAction, status: OrderStatus): boolean =>
+  (STATES_OF[action] as readonly OrderStatus[]).includes(status);
+
+export const actionsOn = (status: OrderStatus): readonly OrderAction[] =>
+  ACTIONS.filter((action) => mayBe(action, status));
 
 export function createOrder(
   assetType: AssetType,
@@ -30,37 +69,35 @@ export function createOrder(
 
 /** A submitted or completed order changes only together with its status. */
 const isClosed = ({ status }: Order): boolean => status === 'submitted' || status === 'completed';
-const refuseClosed = ({ status }: Order): OrderDecision =>
-  conflict(`An order that is ${status} is changed only together with its processing_status: send one with the order.`);
 
-const acceptChange = (order: Order, event: OrderEvent): OrderDecision =>
-  isClosed(order) ? refuseClosed(order) : accept(event);
+const acceptChange = (order: Order, ...events: OrderEvent[]): OrderDecision =>
+  isClosed(order) && events.length > 0
+    ? conflict(`An order that is ${order.status} is changed only together with its processing_status: send one too.`)
+    : accept(...events);
 
 /**
  * PUT on an order. With nothing but the status (and its reasons) it is the status update of spec §4.9;
  * with other fields, or parts, it changes the order, which is then `saved` unless a status is sent too.
  */
 export function updateOrder(order: Order, orderId: string, input: RecordInput, parts: PartsChange): OrderDecision {
-  if (input.id !== undefined && input.id !== orderId) return refuse('id', 'The id differs from the one in the path.');
+  if (input.id !== undefined && input.id !== orderId) return refuse('id', OTHER_ID);
   const { processing_status: sent, error_reason: errorReason, ...rest } = input.fields;
   if (sent === null) return refuse('processing_status', 'The processing_status field must not be null.');
   const set = changedFields(order.fields, rest);
   const status = sent as OrderStatus | undefined;
   const events: OrderEvent[] = [];
   let now = order;
-  const happens = (event: OrderEvent, to: OrderStatus): void => {
-    events.push(event);
-    now = { ...now, status: to };
-  };
   if (Object.keys(set).length > 0) {
     const moved = status === undefined ? move(now, 'saved') : stay(now);
-    happens({ type: 'OrderChanged', data: { changes: changesOf(order.fields, set), status: moved } }, moved.to);
+    events.push({ type: 'OrderChanged', data: { changes: changesOf(order.fields, set), status: moved } });
+    now = { ...now, status: moved.to };
   }
   if (parts.added.length + parts.changed.length + parts.removed.length > 0) {
     const moved = status === undefined ? statusAfterPartChange(now) : stay(now);
-    happens({ type: 'OrderPartsChanged', data: { ...parts, status: moved } }, moved.to);
+    events.push({ type: 'OrderPartsChanged', data: { ...parts, status: moved } });
+    now = { ...now, status: moved.to };
   }
-  if (status === undefined && events.length > 0 && isClosed(order)) return refuseClosed(order);
+  if (status === undefined && events.length > 0 && isClosed(order)) return acceptChange(order, ...events);
   if (status !== undefined || errorReason !== undefined) {
     const reasons = errorReason === undefined ? reasonsKept(order, status) : (errorReason as readonly string[] | null);
     const moved = move(now, status ?? now.status);
@@ -70,11 +107,14 @@ export function updateOrder(order: Order, orderId: string, input: RecordInput, p
   return accept(...events);
 }
 
+const OTHER_ID = 'The id differs from the one in the path.';
+
+const errorReasonsOf = ({ fields }: Order): readonly string[] | null =>
+  Array.isArray(fields.error_reason) ? fields.error_reason : null;
+
 /** A status other than `submit_failed` clears the reasons of an earlier failure. */
-function reasonsKept({ fields }: Order, status: OrderStatus | undefined): readonly string[] | null {
-  const keeps = status === undefined || status === 'submit_failed';
-  return keeps && Array.isArray(fields.error_reason) ? fields.error_reason : null;
-}
+const reasonsKept = (order: Order, status: OrderStatus | undefined): readonly string[] | null =>
+  status === undefined || status === 'submit_failed' ? errorReasonsOf(order) : null;
 
 /** A person's save: the order becomes `saved`, or `validated` if the body says so and the order has all that an export needs. */
 export function saveOrder(
@@ -85,15 +125,19 @@ export function saveOrder(
   assetTypes: AssetTypes,
 ): OrderDecision {
   if (!mayBe('save', order.status)) return conflict(`An order that is ${order.status} cannot be saved.`);
-  const status = SET_BY_SAVING.find((each) => each === (fields.processing_status ?? 'saved'));
-  if (status === undefined)
+  const status = fields.processing_status ?? 'saved';
+  if (!SET_BY_SAVING.some((each) => each === status))
     return refuse('processing_status', 'The processing_status field must be saved or validated here.');
   const decision = updateOrder(order, orderId, { ...input, fields: { ...fields, processing_status: status } }, parts);
   if (status === 'saved' || decision.kind !== 'accepted') return decision;
   const saved = decision.events.reduce((state, event) => evolve(state, event, { id: '', at: '' }), order);
-  const missing = problemsOf(orderAlone(assetTypes, orderId, saved), assetTypes, 'missing');
+  const problems = problemsOf(orderAlone(assetTypes, orderId, saved), assetTypes);
+  const missing = problems.filter(({ code }) => code === 'missing');
   return missing.length > 0 ? { kind: 'invalid', errors: errorsOf(missing) } : decision;
 }
+
+/** A validator who saves an order may set these. */
+export const SET_BY_SAVING = ['saved', 'validated'] as const;
 
 /**
  * A new line, consignment, goods or charge.
@@ -106,14 +150,14 @@ export function addPart(order: Order, assetType: AssetType, input: RecordInput, 
   // The parent of a part of a part (goods of a consignment) must be a part of the same order.
   const parentId = String(ownValue(input.fields, parent?.field ?? ''));
   if (parent !== undefined && parent.table !== order.table && order.parts.get(parentId)?.table !== parent.table)
-    return { kind: 'invalid', errors: unknownParent(parent.field) };
+    return refuse(parent.field, unknownParent(parent.field));
   const data = { table, id, fields: withoutNulls(input.fields), status: statusAfterPartChange(order) };
   return acceptChange(order, { type: 'OrderPartAdded', data });
 }
 
 export function updatePart(order: Order, assetType: AssetType, id: string, input: RecordInput): OrderDecision {
   const before = order.parts.get(id)?.fields ?? {};
-  if (input.id !== undefined && input.id !== id) return refuse('id', 'The id differs from the one in the path.');
+  if (input.id !== undefined && input.id !== id) return refuse('id', OTHER_ID);
   const set = changedFields(before, input.fields);
   const parent = assetType.parent?.field ?? '';
   if (Object.hasOwn(set, parent))
@@ -134,6 +178,59 @@ export function removePart(order: Order, partId: string, assetTypes: AssetTypes)
 const statusAfterPartChange = (order: Order): StatusChange =>
   order.status === 'pending_validation' ? stay(order) : move(order, 'saved');
 
-export const unknownParent = (field: string): FieldErrors => ({
-  [field]: [`The ${field} field names no known record.`],
-});
+export const unknownParent = (field: string): string => `The ${field} field names no known record.`;
+
+/**
+ * Approval (spec §3): needs `validated` or `failed`.
+ * @param reason of the approver for an order with problems (unknown references, impossible values)
+ */
+export function approveOrder(
+  order: Order,
+  approval: Approval,
+  snapshot: ExportSnapshot,
+  assetTypes: AssetTypes,
+  reason?: string,
+): OrderDecision {
+  if (!mayBe('approve', order.status))
+    return conflict(`An order can be approved when it is validated or failed; this one is ${order.status}.`);
+  const problems = problemsOf(snapshot, assetTypes).slice(0, MAX_ERRORS);
+  if (problems.length > 0 && reason === undefined) return { kind: 'invalid', errors: errorsOf(problems) };
+  const override = problems.length > 0 && reason !== undefined && { override: { reason, problems } };
+  const data = { status: move(order, 'submitted'), ...approval, snapshot, ...override };
+  return accept({ type: 'OrderApproved', data });
+}
+
+export function rejectOrder(order: Order, reasons: readonly string[]): OrderDecision {
+  if (!mayBe('reject', order.status)) return conflict(`An order that is ${order.status} cannot be rejected.`);
+  if (reasons.length === 0)
+    return refuse('reasons', 'The reasons field must say at least one: a rejection is explained.');
+  return accept({ type: 'OrderRejected', data: { status: move(order, 'rejected'), reasons } });
+}
+
+/**
+ * The export of an approval to a webhook has failed for good, or was delivered after that: the order is `failed` while any
+ * webhook lacks it, and then `submitted` again. No event when the status has changed since, so it may be repeated.
+ * @param failure why it failed; undefined: it was delivered
+ */
+export function endExport(
+  order: Order,
+  approvalEventId: string,
+  { webhookId, deliveryId }: Delivery,
+  failure?: readonly string[],
+): OrderDecision {
+  const lacking = lackedBy(order, approvalEventId);
+  if (lacking === undefined || lacking.includes(webhookId) === (failure !== undefined)) return accept();
+  const before = lacking.length === 0 ? [] : (errorReasonsOf(order) ?? []);
+  if (failure !== undefined) {
+    const reasons = [...before, ...failure].slice(0, MAX_LIST_ENTRIES);
+    return accept({ type: 'OrderExportFailed', data: { status: move(order, FAILED), reasons, webhookId, deliveryId } });
+  }
+  const [status, reasons] = lacking.length === 1 ? [move(order, 'submitted'), []] : [stay(order), before];
+  return accept({ type: 'OrderExportDelivered', data: { approvalEventId, webhookId, deliveryId, status, reasons } });
+}
+
+/** Webhooks to which the export of the approval has failed; undefined when the order's status has changed since. */
+function lackedBy(order: Order, approvalEventId: string): readonly string[] | undefined {
+  if (order.status === 'submitted' && order.approval === approvalEventId) return [];
+  return order.failed?.approvalEventId === approvalEventId ? order.failed.webhookIds : undefined;
+}

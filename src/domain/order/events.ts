@@ -1,12 +1,60 @@
-/** Events of an order's stream, `order-<tenant>.<order id>`: the order with all its parts. */
+/** The states of an order (spec §3), and the events of its stream, `order-<tenant>.<order id>`: the order with all its parts. */
+import type { RecordView } from '../assetTypes/assetType.js';
 import type { Changes, Fields } from '../assetTypes/fieldTypes.js';
 import type { EventOf } from '../eventTypes.js';
-import type { Approval } from './exportDocument.js';
-import type { Problem } from './problems.js';
-import type { ExportSnapshot } from './snapshot.js';
-import type { OrderStatus } from './status.js';
+
+/** The values that the API accepts as `processing_status`. */
+export const ORDER_STATUSES = [
+  'pending_validation',
+  'saved',
+  'validated',
+  'rejected',
+  'submitted',
+  'submit_failed',
+  'completed',
+] as const;
+
+/** Set only by the service: the last delivery attempt of an export failed. */
+export const FAILED = 'failed';
+
+export type OrderStatus = (typeof ORDER_STATUSES)[number] | typeof FAILED;
+
+/** Who approved an order. */
+export type Approver = {
+  readonly id: number;
+  readonly first_name: string;
+  readonly last_name: string;
+  readonly locale: string;
+  readonly email: string;
+};
+
+export type Approval = { readonly approvedAt: string; readonly approver: Approver };
+
+/**
+ * Everything that an export is made of. A record that several lines refer to (items, unit codes) is in it once, so that an
+ * order of many lines stays a small event.
+ */
+export type ExportSnapshot = {
+  readonly table: string;
+  readonly order: RecordView;
+  readonly parts: readonly SnapshotPart[];
+  /** By table, then by the value that refers to them. */
+  readonly related: { readonly [table: string]: { readonly [key: string]: RecordView } };
+};
+
+export type SnapshotPart = { readonly table: string; readonly record: RecordView };
 
 export type StatusChange = { readonly from: OrderStatus; readonly to: OrderStatus };
+
+export const PROBLEM_CODES = ['missing', 'unknown_reference', 'not_positive'] as const;
+
+/** What an order lacks, a reference to a missing record, or a quantity of nothing. */
+export type Problem = {
+  /** Path of the field in the order as the API shows it, such as `lines.0.item_id`. */
+  readonly field: string;
+  readonly code: (typeof PROBLEM_CODES)[number];
+  readonly message: string;
+};
 
 /** The status of the order before and after; equal when it did not change. */
 type Moved = { readonly status: StatusChange };
@@ -20,16 +68,11 @@ type Reasons = { readonly reasons: readonly string[] };
 export type OrderApproved = EventOf<
   'OrderApproved',
   Moved &
-    Approval & { readonly snapshot: ExportSnapshot } & {
+    Approval & {
+      readonly snapshot: ExportSnapshot;
       /** Why it was approved in spite of its problems, and the first of them. */
       readonly override?: { readonly reason: string; readonly problems: readonly Problem[] };
     }
->;
-
-/** A resend delivered an export that had failed; `reasons` are those of webhooks that still lack it. */
-export type OrderExportDelivered = EventOf<
-  'OrderExportDelivered',
-  Moved & Reasons & { readonly approvalEventId: string; readonly webhookId: string; readonly deliveryId: string }
 >;
 
 /** Fields that are null are left out. `table` is the order model. */
@@ -41,6 +84,9 @@ export type PartsChange = {
   readonly changed: readonly PartChanges[];
   readonly removed: readonly PartFields[];
 };
+
+/** The end of an export to one webhook. */
+export type Delivery = { readonly webhookId: string; readonly deliveryId: string };
 
 export type OrderEvent =
   | EventOf<'OrderCreated', Created>
@@ -56,7 +102,8 @@ export type OrderEvent =
   | OrderApproved
   | EventOf<'OrderRejected', Moved & Reasons>
   /** The last delivery attempt to a webhook failed (spec §3, §6.4): the validators have the order again. */
-  | EventOf<'OrderExportFailed', Moved & Reasons & { readonly webhookId: string; readonly deliveryId: string }>
-  | OrderExportDelivered
+  | EventOf<'OrderExportFailed', Moved & Reasons & Delivery>
+  /** A resend delivered an export that had failed; `reasons` are those of webhooks that still lack it. */
+  | EventOf<'OrderExportDelivered', Moved & Reasons & Delivery & { readonly approvalEventId: string }>
   /** Written by earlier releases only: an export waits for its disabled webhook. */
   | EventOf<'OrderExportHeld', Moved>;

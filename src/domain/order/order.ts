@@ -1,12 +1,9 @@
-/** The state of one order, evolved from its events, and the form of decisions on it. */
+/** The state of one order, evolved from its events, and what each event tells of it. Pure. */
 import { type AssetType, type RecordView, recordView } from '../assetTypes/assetType.js';
-import type { FieldErrors } from '../assetTypes/fieldErrors.js';
-import type { Fields } from '../assetTypes/fieldTypes.js';
+import { type Changes, changesOf, clearedFields, type Fields } from '../assetTypes/fieldTypes.js';
 import { orderEffects, type RecordEffect } from '../effects.js';
-import type { OrderEvent, StatusChange } from './events.js';
-import type { Approval } from './exportDocument.js';
-import type { AssetTypes, ExportSnapshot } from './snapshot.js';
-import type { OrderStatus } from './status.js';
+import type { AssetTypes } from './document.js';
+import type { Approval, ExportSnapshot, OrderEvent, OrderStatus, Problem } from './events.js';
 
 type Times = { readonly createdAt: string; readonly updatedAt: string };
 
@@ -59,10 +56,9 @@ export function evolve(
       return order;
     case 'OrderExportDelivered': {
       const { approvalEventId, webhookId } = event.data;
+      if (to === 'submitted') return { ...next, approval: approvalEventId };
       const webhookIds = order.failed?.webhookIds.filter((each) => each !== webhookId) ?? [];
-      return to === 'submitted'
-        ? { ...next, approval: approvalEventId }
-        : { ...next, failed: { approvalEventId, webhookIds } };
+      return { ...next, failed: { approvalEventId, webhookIds } };
     }
     default:
       return next;
@@ -70,27 +66,24 @@ export function evolve(
 }
 
 function withRows(order: Order, rows: readonly RecordEffect[], at: string): Order {
-  const ofParts = rows.filter(({ space }) => space !== order.table);
+  let { fields, updatedAt } = order;
   const parts = new Map(order.parts);
-  for (const row of ofParts) {
-    if (row.kind === 'delete') parts.delete(row.id);
-    else parts.set(row.id, partAfter(parts.get(row.id), row, at));
+  for (const row of rows) {
+    const { space: table, id } = row;
+    if (table === order.table) {
+      const { processing_status: _, ...own } = { ...fields, ...setBy(row) };
+      [fields, updatedAt] = [own, at];
+    } else if (row.kind === 'delete') parts.delete(id);
+    else {
+      const part = row.kind === 'create' ? { table, id, fields: {}, createdAt: at } : parts.get(id);
+      if (part === undefined) throw new Error(`Part ${id} changed before it was added.`);
+      parts.set(id, { ...part, fields: { ...part.fields, ...setBy(row) }, updatedAt: at });
+    }
   }
-  // An event has one effect on the order itself, at most.
-  const own = rows.find(({ space }) => space === order.table);
-  if (own === undefined) return { ...order, parts };
-  const { processing_status: _, ...fields } = { ...order.fields, ...setBy(own) };
-  return { ...order, fields, parts, updatedAt: at };
+  return { ...order, fields, parts, updatedAt };
 }
 
 const setBy = (row: RecordEffect): Fields => (row.kind === 'create' ? row.fields : row.kind === 'patch' ? row.set : {});
-
-function partAfter(part: OrderPart | undefined, row: RecordEffect, at: string): OrderPart {
-  const { space: table, id } = row;
-  if (row.kind === 'create') return { table, id, fields: row.fields, createdAt: at, updatedAt: at };
-  if (part === undefined) throw new Error(`Part ${id} changed before it was added.`);
-  return { ...part, fields: { ...part.fields, ...setBy(row) }, updatedAt: at };
-}
 
 export const orderView = (assetType: Pick<AssetType, 'fields'>, id: string, order: Order): RecordView =>
   recordView(assetType, { id, ...order, fields: { ...order.fields, processing_status: order.status } });
@@ -105,18 +98,40 @@ export function orderAlone(assetTypes: AssetTypes, id: string, order: Order): Ex
   return { table: order.table, order: orderView(typeOf(order.table), id, order), parts, related: {} };
 }
 
-/** `invalid` is about the body (422); `conflict` is about the state the order is in (409). */
-export type OrderDecision =
-  | { readonly kind: 'accepted'; readonly events: readonly OrderEvent[] }
-  | { readonly kind: 'invalid'; readonly errors: FieldErrors; readonly advice?: string }
-  | { readonly kind: 'conflict'; readonly message: string };
+/** A changed field of the order or of one of its parts. */
+type FieldChange = { readonly table: string; readonly id: string; readonly field: string } & Changes[string];
 
-export const refuse = (field: string, message: string): OrderDecision => ({
-  kind: 'invalid',
-  errors: { [field]: [message] },
-});
-export const conflict = (message: string): OrderDecision => ({ kind: 'conflict', message });
-export const accept = (...events: OrderEvent[]): OrderDecision => ({ kind: 'accepted', events });
+export type OrderChange = {
+  /** Status before and after; `statusFrom` is null for the creation; equal if unchanged. */
+  readonly statusFrom: string | null;
+  readonly statusTo: string;
+  readonly reasons: readonly string[];
+  /** In spite of which it was approved. */
+  readonly problems: readonly Problem[];
+  readonly changes: readonly FieldChange[];
+};
 
-export const stay = (order: Order): StatusChange => ({ from: order.status, to: order.status });
-export const move = (order: Order, to: OrderStatus): StatusChange => ({ from: order.status, to });
+/** @param orderModel the table of the tenant's orders */
+export function changeOfOrder(event: OrderEvent, orderModel: string, orderId: string): OrderChange {
+  const { status } = event.data;
+  const [statusFrom, statusTo] = typeof status === 'string' ? [null, status] : [status.from, status.to];
+  const changes = orderEffects(event, orderId, orderModel).flatMap(changesIn);
+  const problems = event.type === 'OrderApproved' ? (event.data.override?.problems ?? []) : [];
+  return { statusFrom, statusTo, reasons: reasonsOf(event), problems, changes };
+}
+
+/** What happened to the fields of the order or of one of its parts. The order's status is told apart. */
+function changesIn(effect: RecordEffect): readonly FieldChange[] {
+  const { id, space: table, kind } = effect;
+  const was = kind === 'create' ? {} : effect.was;
+  // An event is not about the values where it does not have those before, such as a patch that only tells the status.
+  if (was === undefined) return [];
+  const { processing_status: _, ...fields } = kind === 'delete' ? clearedFields(was) : changesOf(was, setBy(effect));
+  return Object.entries(fields).map(([field, { from, to }]) => ({ table, id, field, from, to }));
+}
+
+function reasonsOf({ type, data }: OrderEvent): readonly string[] {
+  if (type === 'OrderStatusChanged') return data.errorReason ?? [];
+  if (type === 'OrderApproved') return data.override === undefined ? [] : [data.override.reason];
+  return 'reasons' in data ? data.reasons : [];
+}

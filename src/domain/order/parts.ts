@@ -8,9 +8,9 @@ import { changesOf, isUuid, ownValue } from '../assetTypes/fieldTypes.js';
 import { checkRecord } from '../assetTypes/recordSchema.js';
 import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
+import { type AssetTypes, parentOf } from './document.js';
 import type { PartChanges, PartFields, PartsChange } from './events.js';
 import type { OrderPart } from './order.js';
-import type { AssetTypes } from './snapshot.js';
 
 type Body = { readonly [field: string]: unknown };
 /** The parts of an order before the change. */
@@ -114,7 +114,7 @@ export function decideParts(
 
   if (hasParts(orderType, body)) takeLists(orderType, orderId, body, '');
   const isLeftOut = (part: OrderPart): boolean =>
-    !named.has(part.id) && lists.has(`${part.table} ${parentOf(assetTypes, part)}`);
+    !named.has(part.id) && lists.has(`${part.table} ${parentOf(assetTypes, part.table, part.fields)}`);
   const removed = withDescendants(assetTypes, parts, isLeftOut);
   if (parts.size + added.length - removed.length > MAX_ORDER_PARTS && added.length > 0)
     errors.add(partLists(orderType).find(({ name }) => Object.hasOwn(Object(body), name))?.name ?? 'id', tooManyParts);
@@ -131,10 +131,7 @@ export function withDescendants(
   // A part comes after its parent in the map, so one pass finds all.
   for (const part of parts.values()) {
     const { id, table, fields } = part;
-    if (isChosen(part) || found.has(parentOf(assetTypes, part))) found.set(id, { table, id, fields });
+    if (isChosen(part) || found.has(parentOf(assetTypes, table, fields))) found.set(id, { table, id, fields });
   }
   return [...found.values()];
 }
-
-const parentOf = (assetTypes: AssetTypes, { table, fields }: OrderPart): string =>
-  String(ownValue(fields, assetTypes.get(table)?.parent?.field ?? '') ?? '');

@@ -1,7 +1,6 @@
 /** The kinds of events that a webhook can subscribe to (spec §6); docs/webhook-events.md has their bodies. */
 import type { EventOf } from '../eventTypes.js';
-import type { StatusChange } from '../order/events.js';
-import type { OrderStatus } from '../order/status.js';
+import type { OrderStatus, StatusChange } from '../order/events.js';
 
 /** The types of events of the log that cause each kind. */
 const CAUSES = {

@@ -38,10 +38,7 @@ it('decisions, events and streams: the history of an order shows who, when, from
   await acme().update('dyn_order_line', line.id, { quantity: 5 });
   await acme().update('dyn_stock_order', order.id, { buyer_customer_party_id: 'C1', customer_reference: 'PO-2' });
   await acme().update('dyn_stock_order', order.id, { processing_status: 'validated' });
-  await acme().platformData('POST', `/orders/${order.id}/approve`, {
-    override: true,
-    reason: 'What is missing follows.',
-  });
+  await acme().platformData('POST', `/orders/${order.id}/approve`, { override: true, reason: 'It follows.' });
   await acme().update('dyn_stock_order', order.id, {
     processing_status: 'submit_failed',
     error_reason: ['No stock', 'No price'],

@@ -161,7 +161,7 @@ describe('parts of an order', () => {
 
 describe('approval', () => {
   const approve = (id: string, tenant: TenantClient = acme()) =>
-    tenant.platform('POST', `/orders/${id}/approve`, { body: { override: true, reason: 'What is missing follows.' } });
+    tenant.platform('POST', `/orders/${id}/approve`, { body: { override: true, reason: 'It follows.' } });
   it('decision: without a webhook the approved order stays submitted; who and when are kept', async () => {
     const { id } = await validated();
     await approve(id);

@@ -1,11 +1,8 @@
 /** Which state an order leaves by which action, and what becomes of its export as failures, resends and changes come in any order. */
 import { MAX_LIST_ENTRIES } from '#app/domain/limits.js';
-import { approveOrder, deliverExport, failExport, rejectOrder } from '#app/domain/order/approval.js';
-import type { OrderEvent } from '#app/domain/order/events.js';
-import type { OrderDecision } from '#app/domain/order/order.js';
+import { actionsOn, approveOrder, endExport, type OrderDecision, rejectOrder } from '#app/domain/order/decide.js';
+import type { ExportSnapshot, OrderEvent } from '#app/domain/order/events.js';
 import { evolve, type Order } from '#app/domain/order/order.js';
-import type { ExportSnapshot } from '#app/domain/order/snapshot.js';
-import { actionsOn } from '#app/domain/order/status.js';
 
 const approver = { id: 7, first_name: 'Ann', last_name: 'Lee', locale: 'en', email: 'ann@example.com' };
 const snapshot = { table: 'dyn_stock_order', order: {}, parts: [], related: {} } as unknown as ExportSnapshot;
@@ -63,20 +60,16 @@ describe('§3 approval', () => {
 });
 
 describe('§6.4 an export', () => {
-  const failure = (webhookId = 'w', approvalEventId = 'event-1', reasons = [`${webhookId}: HTTP 500`]) => ({
-    approvalEventId,
-    reasons,
-    webhookId,
-    deliveryId: `d-${webhookId}`,
-  });
+  const failed = (order: Order, id = 'w', approval = 'event-1', reasons: readonly string[] = [`${id}: HTTP 500`]) =>
+    endExport(order, approval, { webhookId: id, deliveryId: `d-${id}` }, reasons);
 
   test('that failed puts the approved order to failed, with the reason, once', () => {
-    const failed = failExport(given(...inExport), failure());
+    const once = failed(given(...inExport));
     const event = { type: 'OrderExportFailed', data: { status: { from: 'submitted', to: 'failed' } } };
-    expect(events(failed)).toMatchObject([event]);
-    const after = given(...inExport, ...accepted(failed));
+    expect(events(once)).toMatchObject([event]);
+    const after = given(...inExport, ...accepted(once));
     expect(after.fields.error_reason).toEqual(['w: HTTP 500']);
-    expect(events(failExport(after, failure()))).toEqual([]);
+    expect(events(failed(after))).toEqual([]);
   });
 
   const saved: OrderEvent = { type: 'OrderChanged', data: { changes: {}, status: { from: 'submitted', to: 'saved' } } };
@@ -88,7 +81,7 @@ describe('§6.4 an export', () => {
     ['of the approval before', [...inExport, saved, again], 'event-1', 0],
     ['of the last of two approvals', [...inExport, saved, again], 'event-3', 1],
   ])('%s: a failure of it is one of the order', (_what, history, approval, count) => {
-    expect(events(failExport(given(...history), failure('w', approval)))).toHaveLength(count);
+    expect(events(failed(given(...history), 'w', approval))).toHaveLength(count);
   });
 
   test('that was sent again brings the order back when no webhook lacks it any more', () => {
@@ -99,8 +92,8 @@ describe('§6.4 an export', () => {
       return more;
     };
     const deliver = (webhookId: string, approvalEventId = 'event-1') =>
-      happens((order) => deliverExport(order, { approvalEventId, webhookId, deliveryId: 'r' }));
-    const fail = (webhookId: string) => happens((order) => failExport(order, failure(webhookId)));
+      happens((order) => endExport(order, approvalEventId, { webhookId, deliveryId: 'r' }));
+    const fail = (webhookId: string) => happens((order) => failed(order, webhookId));
     expect(deliver('a')).toEqual([]);
     for (const webhook of ['a', 'b']) expect([fail(webhook), fail(webhook)]).toMatchObject([[{}], []]);
     expect(given(...history).fields.error_reason).toEqual(['a: HTTP 500', 'b: HTTP 500']);
@@ -122,7 +115,7 @@ describe('§6.4 an export', () => {
     const history = [...inExport, statusChanged('submitted', 'submitted', ['noted before'])];
     for (const webhookId of ['a', 'b']) {
       const reasons = Array.from({ length: MAX_LIST_ENTRIES - 1 }, (_, n) => `${webhookId}${n}`);
-      history.push(...accepted(failExport(given(...history), failure(webhookId, 'event-1', reasons))));
+      history.push(...accepted(failed(given(...history), webhookId, 'event-1', reasons)));
     }
     const reasons = given(...history).fields.error_reason as readonly string[];
     expect([reasons.length, reasons[0], reasons.at(-1)]).toEqual([MAX_LIST_ENTRIES, 'a0', 'b0']);

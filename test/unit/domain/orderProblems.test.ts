@@ -3,12 +3,10 @@ import type { AssetType, RecordView } from '#app/domain/assetTypes/assetType.js'
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
 import { transportModel } from '#app/domain/assetTypes/transportModel.js';
-import { exportDocument } from '#app/domain/order/exportDocument.js';
-import { errorsOf, problemsOf } from '#app/domain/order/problems.js';
-import type { ExportSnapshot, SnapshotPart } from '#app/domain/order/snapshot.js';
+import { errorsOf, orderDocument, problemsOf } from '#app/domain/order/document.js';
+import type { ExportSnapshot, SnapshotPart } from '#app/domain/order/events.js';
 
-const documentOf = (...asked: Parameters<typeof exportDocument>) =>
-  JSON.parse(JSON.stringify(exportDocument(...asked)));
+const documentOf = (...asked: Parameters<typeof orderDocument>) => JSON.parse(JSON.stringify(orderDocument(...asked)));
 
 const types: ReadonlyMap<string, AssetType> = new Map(
   [...stockModel, ...transportModel].map((type) => [type.name, type]),
@@ -77,12 +75,7 @@ it.each<[string, ExportSnapshot, readonly string[]]>([
 
 it('at most the first hundred are told, by field as in every refusal', () => {
   const many = problemsOf(stock({}, ...Array.from({ length: 300 }, () => ({ quantity: 0, item_id: 'x' }))), types);
-  expect(many).toHaveLength(100);
-  const deep = problemsOf(
-    transport({}, ...Array.from({ length: 98 }, () => ({ quantity: 0 })), { packing_type_id: 'x' }),
-    types,
-  );
-  expect(deep.map(({ field }) => field).at(-1)).toBe('consignments.0.goods.98.packing_type_id');
+  expect(Object.values(errorsOf(many)).flat()).toHaveLength(100);
   expect(errorsOf(many.filter(({ code }) => code !== 'missing').slice(0, 2))).toEqual({
     'lines.0.item_id': ['There is no record of dyn_item with the id x.'],
     'lines.0.quantity': ['The quantity must be more than 0.'],
@@ -95,7 +88,6 @@ it('§2.3: an export expands what is named under keys that objects have of their
   expect(documentOf(own, approval, types)).toMatchObject({
     approved_at: '2026-11-21 03:11:47',
     approved_by: 7,
-    processing_status: 'submitted',
     buyer_customer_party: { name: 'Proto' },
     left_out: [{ field: 'accounting_customer_party', reason: expect.stringContaining('constructor') }],
   });

@@ -1,19 +1,26 @@
-/** Create and update of an order (spec §4.5, §4.6, §4.9), with the lists of parts in its body. */
-
+/** Orders: created and updated with the lists of parts in their bodies (spec §4.5, §4.6, §4.9); saved, approved and rejected. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
-import { createOrder as decideCreation, updateOrder as decideUpdate } from '../../domain/order/decide.js';
+import type { User } from '../../domain/identity/events.js';
+import {
+  approveOrder as decideApproval,
+  createOrder as decideCreation,
+  rejectOrder as decideRejection,
+  saveOrder as decideSave,
+  updateOrder as decideUpdate,
+  type OrderDecision,
+} from '../../domain/order/decide.js';
+import { type AssetTypes, childrenIn } from '../../domain/order/document.js';
 import type { PartsChange } from '../../domain/order/events.js';
-import { type Order, type OrderDecision, orderAlone } from '../../domain/order/order.js';
+import { type Order, orderAlone } from '../../domain/order/order.js';
 import { decideParts, hasParts, namedId, partLists, withoutParts } from '../../domain/order/parts.js';
-import { type AssetTypes, childrenIn } from '../../domain/order/snapshot.js';
 import type { Application } from '../application.js';
 import { type Caller, ValidationError, type WrittenRecord } from '../context.js';
-import { newOrderId, refuseChosenId } from '../idempotency.js';
-import { assetTypeOf, tenantOf } from '../tables.js';
+import { newOrderId } from '../idempotency.js';
+import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { withDeadline } from '../writeStream.js';
-import { writeNewOrder, writeOrder } from './orderWriter.js';
+import { exportSnapshot, writeNewOrder, writeOrder } from './orderStream.js';
 
 /** @throws ValidationError with every error; those of parts are keyed by path, such as `lines.0.quantity` */
 export async function createOrder(
@@ -26,25 +33,22 @@ export async function createOrder(
   const { assetTypes } = tenantOf(commands, caller.tenant);
   const id = namedId(body) ?? newId;
   const { input, change } = checkedWhole(commands, assetTypes, { id, assetType, parts: new Map() }, 'create', body);
-  refuseChosenId(caller, input);
   const decision = decideCreation(assetType, input, change.added);
   const { position, order } = await writeNewOrder(commands, caller, id, decision);
-  return { position, ...writtenOrder(commands, caller, assetType, id, order, body) };
+  return { position, ...writtenOrder(assetTypes, assetType, id, order, body) };
 }
 
 /** The order as it is answered: with its parts if the body has some, each with its own parts beside its fields. */
 export function writtenOrder(
-  commands: Application,
-  { tenant }: Caller,
+  assetTypes: AssetTypes,
   assetType: AssetType,
   id: string,
   order: Order,
-  body: unknown,
+  body?: unknown,
 ): Omit<WrittenRecord, 'position'> {
-  const { assetTypes } = tenantOf(commands, tenant);
   const { order: record, parts } = orderAlone(assetTypes, id, order);
   if (!hasParts(assetType, body)) return { id, record };
-  const children = childrenIn(parts);
+  const children = childrenIn(parts, assetTypes);
   const listsOf = (type: AssetType, ofId: string): NonNullable<WrittenRecord['lists']> =>
     Object.fromEntries(
       partLists(type).map((relation) => {
@@ -56,17 +60,8 @@ export function writtenOrder(
   return { id, record, lists: listsOf(assetType, id) };
 }
 
-type Update = {
-  /** Given the order before the change; throws to refuse. */
-  readonly before?: ((order: Order) => void | Promise<void>) | undefined;
-  readonly decide?: (
-    order: Order,
-    id: string,
-    input: RecordInput,
-    parts: PartsChange,
-    assetTypes: AssetTypes,
-  ) => OrderDecision;
-};
+/** Given the order before a change; throws to refuse it. */
+type Before = (order: Order) => void | Promise<void>;
 
 /**
  * @returns the order after the change, with its parts if the body has some
@@ -78,7 +73,8 @@ export async function updateOrder(
   assetType: AssetType,
   id: string,
   body: unknown,
-  { before, decide = decideUpdate }: Update = {},
+  before?: Before,
+  decide: typeof decideSave = decideUpdate,
 ): Promise<WrittenRecord & { readonly order: Order }> {
   const { assetTypes } = tenantOf(commands, caller.tenant);
   const { position, order } = await writeOrder(commands, caller, id, async (current) => {
@@ -87,7 +83,7 @@ export async function updateOrder(
     const { input, change } = checkedWhole(commands, assetTypes, ofOrder, 'update', body);
     return decide(current, id, input, change, assetTypes);
   });
-  return { position, order, ...writtenOrder(commands, caller, assetType, id, order, body) };
+  return { position, order, ...writtenOrder(assetTypes, assetType, id, order, body) };
 }
 
 /** Checks order and parts together, so that all errors are reported at once. @throws ValidationError */
@@ -107,4 +103,61 @@ function checkedWhole(
   const change = decideParts(assetTypes, order, body, newId, errors);
   if (!checked.ok || errors.count > 0) throw new ValidationError(errors.toErrors(), errors.unnamed);
   return { input: checked.input, change };
+}
+
+/**
+ * Saves a validator's changes, including those of parts. The order becomes `saved`, or `validated` if the body asks for it
+ * and the order has all that an export needs.
+ * @throws ValidationError naming the missing fields; ConflictError when the order is submitted or completed
+ */
+export function saveOrder(
+  commands: Application,
+  caller: Caller,
+  anyCaseId: string,
+  body: unknown,
+  before?: Before,
+): Promise<WrittenRecord & { readonly order: Order }> {
+  const tenant = tenantOf(commands, caller.tenant);
+  const id = recordId(tenant.orderModel, anyCaseId);
+  return updateOrder(commands, caller, assetTypeOf(tenant, tenant.orderModel), id, body, before, decideSave);
+}
+
+/**
+ * Approves an order that is `validated` or `failed`; its export follows.
+ * @param reason why it is approved in spite of its problems
+ * @throws ConflictError in another state; ValidationError with its problems
+ */
+export function approveOrder(
+  commands: Application,
+  caller: Caller,
+  id: string,
+  { id: userId, firstName: first_name, lastName: last_name, locale, email }: User,
+  reason?: string,
+): Promise<WrittenRecord> {
+  const approver = { id: userId, first_name, last_name, locale, email };
+  return changeState(commands, caller, id, async (order, orderId, approvedAt) => {
+    const tenant = tenantOf(commands, caller.tenant);
+    const snapshot = await exportSnapshot(commands.queries.records, tenant, orderId, order);
+    return decideApproval(order, { approvedAt, approver }, snapshot, tenant.assetTypes, reason);
+  });
+}
+
+/** @param reasons shown with the order @throws ConflictError in a state in which it cannot be rejected */
+export const rejectOrder = (
+  commands: Application,
+  caller: Caller,
+  id: string,
+  reasons: readonly string[],
+): Promise<WrittenRecord> => changeState(commands, caller, id, (order) => decideRejection(order, reasons));
+
+async function changeState(
+  commands: Application,
+  caller: Caller,
+  anyCaseId: string,
+  decide: (order: Order, id: string, at: string) => OrderDecision | Promise<OrderDecision>,
+): Promise<WrittenRecord> {
+  const tenant = tenantOf(commands, caller.tenant);
+  const id = recordId(tenant.orderModel, anyCaseId);
+  const { position, order } = await writeOrder(commands, caller, id, (current, at) => decide(current, id, at));
+  return { position, ...writtenOrder(tenant.assetTypes, assetTypeOf(tenant, tenant.orderModel), id, order) };
 }

@@ -1,20 +1,59 @@
-/** Writes the stream of one order, and makes the snapshot that exports are made of. */
-
+/** Loads and writes the stream of one order, and makes the snapshot that its document is made of. */
 import { type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
 import type { Tenant } from '../../domain/identity/directory.js';
-import type { OrderEvent } from '../../domain/order/events.js';
-import { type Order, type OrderDecision, orderAlone } from '../../domain/order/order.js';
-import { type ExportSnapshot, isReference, nameIn, type SnapshotPart } from '../../domain/order/snapshot.js';
+import type { OrderDecision } from '../../domain/order/decide.js';
+import { isReference, nameIn } from '../../domain/order/document.js';
+import type { ExportSnapshot, OrderEvent, SnapshotPart } from '../../domain/order/events.js';
+import { evolve, type Order, orderAlone } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
-import type { Position } from '../../ports/eventStore.js';
+import type { EventToAppend, Position, Revision } from '../../ports/eventStore.js';
 import type { RecordQueries } from '../../queries/records.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Application } from '../application.js';
 import { untilTenantIsShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { newOrderId } from '../idempotency.js';
+import { type StreamReads, streamPages } from '../streamPages.js';
 import { assetTypeOf } from '../tables.js';
-import { type Appended, beginStream, writeStream } from '../writeStream.js';
-import { loadOrder, orderAfter } from './loadOrder.js';
+import { type Appended, beginStream, type Loaded, writeStream } from '../writeStream.js';
+
+/** An order as it was after an event of its stream, with the id of that event. */
+type OrderAt = Loaded<Order> & { readonly eventId: string };
+
+type Until = {
+  readonly to?: Revision;
+  readonly position?: Position | undefined;
+  readonly cancellation?: Cancellation | undefined;
+};
+
+/**
+ * An order as it is, or was after an event; undefined when there is or was none.
+ * @param until revision or position of the last event, all of them by default @throws the cancellation's reason
+ */
+export async function loadOrder(
+  eventStore: StreamReads,
+  tenant: string,
+  orderId: string,
+  { position = Number.MAX_SAFE_INTEGER, ...until }: Until = {},
+): Promise<OrderAt | undefined> {
+  let loaded: OrderAt | undefined;
+  for await (const page of streamPages(eventStore, orderStream(tenant, orderId), until)) {
+    const events = page.filter((event) => event.position <= position);
+    const state = orderAfter(loaded?.state, events);
+    const last = events.at(-1);
+    if (state === undefined || last === undefined) continue;
+    loaded = { state, revision: last.revision, lastEventAt: last.metadata.occurredAt, eventId: last.id };
+  }
+  return loaded;
+}
+
+/** An order after these further events of its stream; undefined when there is none. */
+const orderAfter = (before: Order | undefined, events: readonly EventToAppend[]): Order | undefined =>
+  events.reduce<Order | undefined>(
+    (order, { id, type, data, metadata }) =>
+      evolve(order, { type, data } as OrderEvent, { id, at: metadata.occurredAt }),
+    before,
+  );
 
 export type WrittenOrder = { readonly position: Position; readonly order: Order };
 
@@ -51,9 +90,9 @@ export async function writeNewOrder(
 ): Promise<WrittenOrder> {
   const stream = orderStream(caller.tenant, orderId);
   const appended = await beginStream(commands, caller, stream, acceptedEvents(decision));
-  if (appended === undefined) await newOrderId(commands, caller);
-  if (appended === undefined) throw new ValidationError({ id: [`The id ${orderId} is taken.`] });
-  return orderWith(appended, undefined);
+  if (appended !== undefined) return orderWith(appended, undefined);
+  await newOrderId(commands, caller);
+  throw new ValidationError({ id: [`The id ${orderId} is taken.`] });
 }
 
 function orderWith({ position, events }: Appended<OrderEvent>, before: Order | undefined): WrittenOrder {
@@ -63,14 +102,9 @@ function orderWith({ position, events }: Appended<OrderEvent>, before: Order | u
 }
 
 function acceptedEvents(decision: OrderDecision): readonly OrderEvent[] {
-  switch (decision.kind) {
-    case 'accepted':
-      return decision.events;
-    case 'conflict':
-      throw new ConflictError(decision.message);
-    case 'invalid':
-      throw new ValidationError(decision.errors, 0, decision.advice);
-  }
+  if (decision.kind === 'conflict') throw new ConflictError(decision.message);
+  if (decision.kind === 'invalid') throw new ValidationError(decision.errors);
+  return decision.events;
 }
 
 /** The order and its parts from the log, and the reference records that they refer to from the rows. */
