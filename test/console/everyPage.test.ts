@@ -55,7 +55,7 @@ beforeAll(async () => {
     ['/users', 'Users'],
     ['/settings', 'Settings'],
     ['/activity', 'Activity'],
-    [`/activity/${Object(entry)[0]?.id}`, 'table.batch'],
+    [`/activity/${Object(entry)[0]?.id}`, /sent a batch/],
     ['/password', 'Change password'],
     ['/nowhere', 'This page does not exist.'],
   ];

@@ -12,7 +12,7 @@ import { Empty, Loaded, More, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { usePages } from '../app/usePages';
 import type { ActivitySearch } from '../routes';
-import { ACTIVITY_KINDS } from './kinds';
+import { ACTIVITY_KINDS, useKindWords } from './words';
 
 export type Entry = Schemas['ActivityEntry'];
 
@@ -33,6 +33,7 @@ export function Activity() {
   const search: ActivitySearch = getRouteApi('/activity').useSearch();
   const [typed, setTyped] = useState<ActivitySearch>(search);
   const tables = useQuery(assetTypesQuery).data ?? [];
+  const wordsOf = useKindWords();
   const list = usePages(['activity', search], async (cursor) =>
     bodyOf(
       api.GET('/api/v1/platform/activity', {
@@ -77,7 +78,7 @@ export function Activity() {
           label={text.activity.kind}
           searchable
           clearable
-          data={[...ACTIVITY_KINDS]}
+          data={ACTIVITY_KINDS.map((kind) => ({ value: kind, label: wordsOf(kind) }))}
           value={typed.kind ?? null}
           onChange={set('kind')}
         />
@@ -117,6 +118,7 @@ function Entries({
   readonly onActor: (actor: string) => void;
 }) {
   const text = useText().activity;
+  const wordsOf = useKindWords();
   return (
     <Rows
       label={text.title}
@@ -132,7 +134,7 @@ function Entries({
             <bdi>{entry.actor.name ?? entry.actor.id}</bdi>
           </Anchor>,
           <>
-            {entry.kind}
+            {wordsOf(entry.kind)}
             {entry.counts !== null && (
               <Text size="sm">{text.counts(entry.counts.created, entry.counts.updated, entry.counts.deleted)}</Text>
             )}
@@ -147,6 +149,8 @@ function Entries({
 /** What the entry is about, as a link to it. */
 export function Subject({ entry }: { readonly entry: Entry }) {
   const { orders, webhooks } = useText();
+  const tables = useQuery(assetTypesQuery).data ?? [];
+  const labelOf = (table: string): string => tables.find(({ name }) => name === table)?.label ?? table;
   const { table, order_id: order, record_id: record, webhook_id: webhook, user_id: user, client_id: client } = entry;
   if (order !== null) {
     return (
@@ -158,14 +162,14 @@ export function Subject({ entry }: { readonly entry: Entry }) {
   if (table !== null && record !== null) {
     return (
       <Link to="/tables/$table/records/$recordId" params={{ table, recordId: record }}>
-        {table} {record.slice(0, 8)}
+        {labelOf(table)} {record.slice(0, 8)}
       </Link>
     );
   }
   if (table !== null) {
     return (
       <Link to="/tables/$table" params={{ table }}>
-        {table}
+        {labelOf(table)}
       </Link>
     );
   }

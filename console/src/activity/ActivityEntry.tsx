@@ -7,10 +7,13 @@ import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
 import { type Entry, Subject } from './Activity';
+import { useKindWords } from './words';
 
 export function ActivityEntryPage() {
   const { entryId } = getRouteApi('/activity/$entryId').useParams();
   const text = useText();
+  const wordsOf = useKindWords();
+  const titleOf = ({ actor, kind }: Entry): string => `${actor.name ?? actor.id} ${wordsOf(kind)}`;
   // An entry is found by the page that begins with it.
   const entry = useQuery({
     queryKey: ['activity', 'one', entryId],
@@ -22,7 +25,7 @@ export function ActivityEntryPage() {
     },
   });
   return (
-    <Page title={entry.data?.kind ?? text.activity.title}>
+    <Page title={entry.data === undefined || entry.data === null ? text.activity.title : titleOf(entry.data)}>
       <Loaded query={entry}>{(of) => (of === null ? null : <EntryFacts entry={of} />)}</Loaded>
     </Page>
   );
@@ -39,6 +42,7 @@ function momentOf(id: string): { readonly from: string; readonly to: string; rea
 function EntryFacts({ entry }: { readonly entry: Entry }) {
   const { activity: text, tables } = useText();
   const rows = [
+    [text.kind, entry.kind],
     [text.when, <When key="when" at={entry.occurred_at} long />],
     [text.who, <bdi key="who">{`${entry.actor.name ?? ''} (${entry.actor.kind} ${entry.actor.id})`}</bdi>],
     [text.on, <Subject key="on" entry={entry} />],
