@@ -1,12 +1,12 @@
 /** How a change is to be carried out: as a dry run, or once for an Idempotency-Key. */
 import type { Request } from 'express';
-import { MAX_ENTRIES, MAX_STRING_LENGTH } from '../domain/limits.js';
+import { MAX_STRING_LENGTH } from '../domain/limits.js';
 import { badRequest } from './errors.js';
 import type { QueryParameter } from './routes/operation.js';
 
 export const DRY_RUN: QueryParameter = {
   name: 'dry_run',
-  description: `true: checks, counts, shows the first ${MAX_ENTRIES} differences field by field, and writes nothing.`,
+  description: 'true: checks and counts, and writes nothing.',
   schema: { type: 'boolean', default: false },
 };
 

@@ -11,7 +11,6 @@ import { operations } from './assets/operations.js';
 import { records } from './assets/records.js';
 import { clientReplay } from './assets/replay.js';
 import { synchronization } from './assets/synchronize.js';
-import { syncs } from './assets/syncs.js';
 import { discovery } from './auth/discovery.js';
 import { authenticateClient, authenticateUser } from './auth/principal.js';
 import { forbidCaching, oauthErrorHandler, tokenEndpoint } from './auth/tokenEndpoint.js';
@@ -73,7 +72,6 @@ export const areas: readonly Area[] = [
       records,
       assetInfo,
       operations,
-      syncs,
       changes,
       compare,
       history,

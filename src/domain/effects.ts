@@ -12,13 +12,13 @@ import type { TenantEvent } from './identity/events.js';
 import { ownTable, standardTables, withOwnField } from './identity/tenantTables.js';
 import { acceptedUse, answeredUse, type EventKey, keyIdOf, useOf } from './keyUse.js';
 import type { OrderEvent, PartsChange } from './order/events.js';
+import { isSyncId, type SyncEvent, uuidOfSync } from './referenceTable/cleanUp.js';
 import {
   type ReferenceTableEvent,
   type ReplacedRecord,
   type TableCleanedUp,
   unpackIds,
 } from './referenceTable/events.js';
-import { isSyncId, type SyncEvent, uuidOfSync } from './referenceTable/sync.js';
 import { DELIVERIES, KEYS, SERVICE_SPACES, SYNCS } from './spaces.js';
 import { ERASURES_STREAM, parseStream } from './streams.js';
 import { MAX_DELIVERY_ATTEMPTS } from './webhook/delivery.js';

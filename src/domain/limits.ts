@@ -56,7 +56,6 @@ export const MAX_ENTRIES = 100;
 export const MAX_SHORT_PAGE = 25;
 /** Records that one request names, compares or undoes in one piece. */
 export const MAX_RECORDS = 1_000;
-export const MAX_DIFFERENCE_CHARACTERS = 1_048_576;
 export const MAX_ACTIVITY_CSV = 10_000;
 /** Events that a page of the activity or of operations looks at: a batch may be one for each of its records. */
 export const MAX_ACTIVITY_ROWS = 20_000;
@@ -91,7 +90,6 @@ export const MAX_ANSWER_MS = 120_000;
 
 // Times.
 export const IDEMPOTENCY_KEY_HOURS = 24;
-export const SYNC_HOURS = 24;
 /** Longer than any token is valid. */
 export const KEY_OVERLAP_HOURS = 25;
 export const OPERATOR_LINK_MINUTES = 10;

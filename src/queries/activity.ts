@@ -66,11 +66,11 @@ const isPartOf = (older: ActivityEntry, newer: ActivityEntry): boolean =>
   older.correlationId === newer.correlationId;
 
 function together(older: ActivityEntry, newer: ActivityEntry): ActivityEntry {
-  const sumOf = (name: keyof Counts): number => countsOf(older)[name] + countsOf(newer)[name];
-  const [created, updated, seen, deleted] = [sumOf('created'), sumOf('updated'), sumOf('seen'), sumOf('deleted')];
-  const batchIds = new Set([...batchIdsOf(older), ...batchIdsOf(newer)]);
-  const details = { ...older.details, batch_ids: [...batchIds] };
-  return { ...older, counts: { created, updated, seen, deleted }, details };
+  const [a, b] = [countsOf(older), countsOf(newer)];
+  const [created, updated] = [a.created + b.created, a.updated + b.updated];
+  const counts = { created, updated, seen: a.seen + b.seen, deleted: a.deleted + b.deleted };
+  const batch_ids = [...new Set([...batchIdsOf(older), ...batchIdsOf(newer)])];
+  return { ...older, counts, details: { ...older.details, batch_ids } };
 }
 
 type ActivityQuery = {

@@ -2,8 +2,8 @@
  * The past of a table, from its rows and the states that they had: what each event did to them, the history of one, the
  * changes since a cursor, and what differs between two moments. Positions of the log decide what came before what.
  */
+import { changesOf, clearedFields, type Fields } from '../domain/assetTypes/fieldTypes.js';
 import { MAX_PAGE_BYTES, MAX_RECORDS } from '../domain/limits.js';
-import { differenceOf, type RecordDifference } from '../domain/referenceTable/differences.js';
 import type { Position } from '../ports/eventStore.js';
 import type { SpaceRef, StoredRow, StoredVersion, VersionQuery } from '../ports/rowStore.js';
 import { type Rows, roomFor } from './asking.js';
@@ -36,8 +36,14 @@ const startOf = ({ from, n }: StoredRow): Place => [from, n];
 /** A present state ends behind all positions. */
 const endOf = ({ to = Number.MAX_SAFE_INTEGER, n }: StoredVersion): Place => [to, n];
 
-export const changeOf = ({ id, before, after }: Transition): RecordDifference =>
-  differenceOf(id, before && JSON.parse(before.data), after && JSON.parse(after.data));
+/** What a transition did to the fields of a record; unset ones are null. */
+export function changeOf({ id, before, after }: Transition) {
+  const [was = {}, is = {}] = [before, after].map((row): Fields => (row === undefined ? {} : JSON.parse(row.data)));
+  const all = Object.entries({ ...clearedFields(was), ...changesOf(was, is) });
+  const fields = all.filter(([, { from, to }]) => JSON.stringify(from) !== JSON.stringify(to));
+  const change = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
+  return { change, id, fields: Object.fromEntries(fields) } as const;
+}
 
 type AskedTransitions = {
   /** Above the first position, not above the second. */

@@ -2,14 +2,13 @@
 import { ACTIVITY_KINDS } from '../domain/eventTypes.js';
 import { charactersOf } from '../domain/jsonSize.js';
 import { MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES, MAX_READ_CHARACTERS, MAX_RECORDS } from '../domain/limits.js';
-import type { RecordDifference } from '../domain/referenceTable/differences.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { SpaceRef } from '../ports/rowStore.js';
 import { type ActivityEntry, activityPage, entriesOf, isOperation, newestEntry, OPERATIONS } from './activity.js';
 import { type Rows, roomFor, where } from './asking.js';
 import { changeOf, historyOf, type Place, type Transition, transitionsIn } from './past.js';
 
-export type RecordHistoryEntry = RecordDifference & {
+export type RecordHistoryEntry = ReturnType<typeof changeOf> & {
   readonly event: ActivityEntry;
   /** Revision of the first event of the batch, clean-up or undo that made the change. */
   readonly operation?: Revision | undefined;
@@ -29,7 +28,7 @@ export async function recordHistory(
   space: SpaceRef,
   { id, before, limit }: { readonly id: string; readonly before?: Position | undefined; readonly limit: number },
 ): Promise<{ readonly entries: readonly RecordHistoryEntry[]; readonly next?: Position | undefined } | undefined> {
-  const found: { readonly difference: RecordDifference; readonly position: Position }[] = [];
+  const found: { readonly difference: ReturnType<typeof changeOf>; readonly position: Position }[] = [];
   const fits = roomFor(limit, MAX_HISTORY_PAGE_BYTES);
   let next: Position | undefined;
   for await (const transition of historyOf(rows, space, { id, until: before, limit: limit + 1 })) {

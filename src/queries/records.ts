@@ -1,7 +1,7 @@
 /** What is asked of the records of tables: lists, single records, and the snapshots that decisions are made on. */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import { MAX_DECISION_BYTES, MAX_DIFFERENCE_CHARACTERS, MAX_PAGE_BYTES } from '../domain/limits.js';
+import { MAX_DECISION_BYTES, MAX_PAGE_BYTES } from '../domain/limits.js';
 import { keepsPast } from '../domain/spaces.js';
 import type { Position } from '../ports/eventStore.js';
 import type { PageQuery, RowReads, RowsQuery, SpaceRef, SpaceState, Spaces, StoredRow } from '../ports/rowStore.js';
@@ -138,15 +138,15 @@ export class RecordQueries {
   }
 
   /**
-   * How many records a clean-up with this batch id would delete (`count`) and keep (`inside`), at which revision; and the
-   * first that it would delete: at most `limit`, and MAX_DIFFERENCE_CHARACTERS of text.
+   * How many records a clean-up with this batch id would delete (`count`) and keep (`inside`), at which revision; and the unique
+   * keys of the first `limit` that it would delete.
    */
-  async outsideBatch(table: TableRef, batch: string, limit = 0) {
+  async outsideBatch(table: TableRef, batch: string, limit: number) {
     const conditions = [{ kind: 'outsideBatch', batch }] as const;
-    const asked = { conditions, limit, withTotal: true, maxCharacters: MAX_DIFFERENCE_CHARACTERS };
+    const asked = { conditions, limit, withTotal: true, maxCharacters: MAX_PAGE_BYTES };
     const { rows, total: count = 0, state } = await this.#page(table, asked);
     const { revision, lastEventAt } = state;
-    return { revision, lastEventAt, count, inside: state.rows - count, records: this.#decided(table, rows) };
+    return { revision, lastEventAt, count, inside: state.rows - count, keys: rows.map(({ key }) => key ?? '') };
   }
 
   /** Records with one of these ids, or of these values of their unique field; in the order of ids. */

@@ -193,10 +193,8 @@ test('afterwards none has', async () => {
 test('nor has what is answered or sent again', async () => {
   const again = await acme().postRecord('dyn_party', keyed.body, { headers: keyed.headers });
   expect(again.text).not.toMatch(SECRET);
-  const preview = await acme().postUndo('dyn_party', kept.clean, { query: 'dry_run=true', body: {} });
-  expect(preview).toMatchObject({ status: 200, text: expect.not.stringMatching(SECRET) });
   const undone = await acme().postUndo('dyn_party', kept.clean, { body: {} });
-  expect(undone.status).toBe(200);
+  expect(undone).toMatchObject({ status: 200, text: expect.not.stringMatching(SECRET) });
   expect((await acme().get('dyn_party', erased.deleted)).name).toBe('erased');
   expect((await acme().platform('POST', `${approvedPath.slice(PLATFORM.length)}/resend`)).status).toBeLessThan(300);
   const calls = await receiver.received('/orders', 2);

@@ -154,7 +154,7 @@ async function checkFile(
   await page.getByRole('button', { name: 'Check the file' }).click();
 }
 
-test('imports a file: sees refused rows and differences first, then imports it, and undoes it', async () => {
+test('imports a file: sees counts and refused rows first, then imports it, and undoes it', async () => {
   const { page } = window;
   await checkFile('dyn_item', /Items: Import a file/, [
     'External ID;Name;Remark',
@@ -167,7 +167,6 @@ test('imports a file: sees refused rows and differences first, then imports it, 
   await page.getByText('1 new, 1 changed, 1 unchanged, 2 refused').waitFor();
   await page.getByRole('row', { name: /An earlier row has the same key.*1 5$/ }).waitFor();
   await page.getByRole('row', { name: /required.*1 6$/ }).waitFor();
-  await page.getByText('Coffee beans 1 kg → Coffee beans, 2 kg').waitFor();
   expect(await page.getByRole('checkbox').count()).toBe(0);
   // The browser's own note of the dry run that was refused.
   expect(window.complaints.splice(0)).toEqual([expect.stringContaining('422')]);
@@ -184,11 +183,11 @@ test('imports a file: sees refused rows and differences first, then imports it, 
   await page.getByRole('link', { name: 'Changes by batch' }).click();
   await page.getByRole('button', { name: 'Undo' }).first().click();
   const dialog = page.getByRole('dialog', { name: 'Undo' });
+  await dialog.getByRole('button', { name: 'Undo' }).click();
+  await dialog.getByText('This is what it did').waitFor();
   await dialog.getByText('Back to earlier values, or there again: 1 record').waitFor();
   await dialog.getByText('Deleted, as it had created them: 1 record').waitFor();
   await window.screenshot('admin-undo');
-  await dialog.getByRole('button', { name: 'Undo' }).click();
-  await dialog.getByText('This is what it did').waitFor();
   expect(await names()).toEqual(['Coffee beans 1 kg', 'Black tea, 100 bags']);
 });
 
@@ -251,7 +250,6 @@ test('a day later takes a clean-up back that was wrong', async () => {
   await window.screenshot('admin-operations');
   await row.getByRole('button', { name: 'Undo' }).click();
   const dialog = page.getByRole('dialog', { name: 'Undo' });
-  await dialog.getByText('This is what it would do').waitFor();
   await dialog.getByRole('button', { name: 'Undo' }).click();
   await dialog.getByText('This is what it did').waitFor();
   expect((await acme().list('dyn_item')).meta.total).toBe(2);

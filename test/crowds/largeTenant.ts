@@ -134,7 +134,7 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
       `POST ${tables}/assets/clean-up`,
       { path: `${items}/assets/clean-up?dry_run=true`, body: () => ({ batch_id: 'no' }) },
     ],
-    [`POST ${tables}/operations/:id/undo`, { path: `${items}/operations/${undone}/undo?dry_run=true` }],
+    [`POST ${tables}/operations/:id/undo`, { path: `${items}/operations/${undone}/undo` }],
     [
       `POST ${tables}/syncs/:id/commit`,
       { path: `${items}/syncs/${sync}/commit?dry_run=true`, body: () => ({ records: 1_000 }) },

@@ -215,7 +215,7 @@ export const nl: Text = {
     was: 'was',
     ofSync: 'Van de synchronisatie',
     undo: 'Ongedaan maken',
-    wouldUndo: 'Dit zou het doen:',
+    undoes: 'De records worden weer zoals ze ervoor waren. Wat sindsdien is gewijzigd, blijft zo.',
     undone: 'Dit heeft het gedaan:',
     restored: (count: string) => `Terug naar eerdere waarden, of er weer: ${records(count)}`,
     deletedAgain: (count: string) => `Verwijderd, want erdoor aangemaakt: ${records(count)}`,
@@ -268,7 +268,6 @@ export const nl: Text = {
       number: 'Dit is geen getal, of het kunnen er twee zijn: 1.250 en 1,250.',
       sameKey: 'Een eerdere rij heeft dezelfde sleutel.',
     },
-    firstDifferences: (count: number) => `De eerste ${count} verschillen`,
     withoutRefused:
       'De geweigerde rijen worden overgeslagen en er wordt niets verwijderd. Verbeter het bestand om alles te importeren.',
     tooManyRefused:

@@ -5,7 +5,6 @@ import { useState } from 'react';
 import { ApiError, type AssetType, api, bodyOf } from '../api/client';
 import { useNumber, useText } from '../app/language';
 import { Loaded, Problem } from '../app/Page';
-import { Differences } from './Differences';
 import type { Sent } from './importFile';
 
 type Props = {
@@ -44,12 +43,17 @@ export function CleanUp({ table, sent: { sync, records }, onEnd }: Props) {
   const isGuarded = error instanceof ApiError && GUARDED.some((field) => field in error.fields);
   return (
     <Loaded query={preview}>
-      {({ deleted, differences = [] }) => (
+      {({ deleted, keys = [] }) => (
         <>
           <Text role="status" fw={600}>
             {text.lacking(number(deleted))}
           </Text>
-          <Differences type={table} differences={differences} />
+          {keys.length > 0 && (
+            <Text size="sm" className="text">
+              {keys.join(', ')}
+              {keys.length < deleted && ' …'}
+            </Text>
+          )}
           {error !== null && !isGuarded && <Problem error={error} />}
           {isGuarded && (
             <Alert color="orange" title={text.guard}>

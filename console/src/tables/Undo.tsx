@@ -1,10 +1,10 @@
-/** Undoes a batch or a clean-up: first what that would do and what is in its way, then piece by piece. */
+/** Undoes a batch or a clean-up, piece by piece, and shows what that did and what it left alone. */
 import { Alert, Button, Group, List, Modal, Stack, Text } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { useNumber, useText } from '../app/language';
-import { Loaded, Problem } from '../app/Page';
+import { Problem } from '../app/Page';
 
 type Of = { readonly table: string; readonly id: string };
 type Outcome = Pick<Schemas['UndoResult'], 'restored' | 'deleted' | 'left'>;
@@ -12,10 +12,10 @@ type Outcome = Pick<Schemas['UndoResult'], 'restored' | 'deleted' | 'left'>;
 /** Records that are named. */
 const MAX_NAMED = 20;
 
-async function undo({ table, id }: Of, isDryRun: boolean, signal: AbortSignal): Promise<Outcome> {
+async function undo({ table, id }: Of, signal: AbortSignal): Promise<Outcome> {
   let sum: Outcome = { restored: 0, deleted: 0, left: [] };
   for (let body = {}; ; ) {
-    const params = { path: { table, operation_id: id }, query: isDryRun ? { dry_run: true } : {} };
+    const params = { path: { table, operation_id: id } };
     const { data } = await bodyOf(
       api.POST('/api/v1/platform/tables/{table}/operations/{operation_id}/undo', { params, body, signal }),
     );
@@ -50,14 +50,8 @@ function UndoDialog({ of, onClose }: { readonly of: Of; readonly onClose: () => 
     const { current } = stop;
     return () => current.abort();
   }, []);
-  const preview = useQuery({
-    queryKey: ['undo', of],
-    queryFn: ({ signal }) => undo(of, true, signal),
-    gcTime: 0,
-    staleTime: Number.POSITIVE_INFINITY,
-  });
   const work = useMutation({
-    mutationFn: () => undo(of, false, stop.current.signal),
+    mutationFn: () => undo(of, stop.current.signal),
     onSettled: () =>
       Promise.all(['records', 'operations'].map((key) => client.invalidateQueries({ queryKey: [key, of.table] }))),
   });
@@ -65,22 +59,13 @@ function UndoDialog({ of, onClose }: { readonly of: Of; readonly onClose: () => 
     <Modal opened onClose={onClose} title={text.undo} size="lg" closeOnClickOutside={!work.isPending}>
       <Stack>
         {work.error !== null && <Problem error={work.error} />}
-        {work.data !== undefined ? (
-          <Outcome outcome={work.data} title={text.undone} />
-        ) : (
-          <Loaded query={preview}>{(outcome) => <Outcome outcome={outcome} title={text.wouldUndo} />}</Loaded>
-        )}
+        {work.data === undefined ? <Text>{text.undoes}</Text> : <Outcome outcome={work.data} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {work.data === undefined ? common.cancel : common.close}
           </Button>
           {work.data === undefined && (
-            <Button
-              color="red"
-              disabled={preview.data === undefined}
-              loading={work.isPending}
-              onClick={() => work.mutate()}
-            >
+            <Button color="red" loading={work.isPending} onClick={() => work.mutate()}>
               {text.undo}
             </Button>
           )}
@@ -90,13 +75,13 @@ function UndoDialog({ of, onClose }: { readonly of: Of; readonly onClose: () => 
   );
 }
 
-function Outcome({ outcome, title }: { readonly outcome: Outcome; readonly title: string }) {
+function Outcome({ outcome }: { readonly outcome: Outcome }) {
   const text = useText().tables;
   const number = useNumber();
   const { restored, deleted, left } = outcome;
   return (
     <>
-      <Text fw={600}>{title}</Text>
+      <Text fw={600}>{text.undone}</Text>
       <List size="sm">
         <List.Item>{text.restored(number(restored))}</List.Item>
         <List.Item>{text.deletedAgain(number(deleted))}</List.Item>

@@ -193,9 +193,9 @@ function parseSort(assetType: AssetType, text: string | null): readonly Sort[] {
 /** The refusal of a field, which names those that there are. */
 function disallowed({ name, fields }: AssetType, by: 'sort' | 'filter', field: string) {
   const names = fields.filter((each) => (by === 'sort' ? each.sortable : each.filterable)).map((each) => each.name);
+  const known = by === 'sort' ? [...ALWAYS_SORTABLE, ...names] : [...names, 'filter[created_at][gte]'];
   const done = by === 'sort' ? 'sorted' : 'filtered';
-  const times = by === 'sort' ? ALWAYS_SORTABLE : ALWAYS_SORTABLE.map((time) => `${time} with an operator`);
-  return badRequest(`${name} cannot be ${done} by ${quoted(field)}; it can be by ${[...names, ...times].join(', ')}.`);
+  return badRequest(`${name} cannot be ${done} by ${quoted(field)}; it can be by ${known.join(', ')}.`);
 }
 
 const quoted = (name: string): string => JSON.stringify(shownName(name));
@@ -246,7 +246,7 @@ function typedFilter(compared: ComparedField, asked: string, text: string): Filt
   const name = `filter[${field}][${shownName(asked)}]`;
   const taken = operatorsOf(compared);
   const operator = taken.find((each) => each === asked);
-  if (operator === undefined) throw badRequest(`${name}: the operators of ${quoted(field)} are ${taken.join(', ')}.`);
+  if (operator === undefined) throw badRequest(`${name} has an unknown operator; known ones are ${taken.join(', ')}.`);
   if (operator === 'null') {
     if (text !== 'true' && text !== 'false') throw badRequest(`${name} must be true or false.`);
     return { kind: 'null', field, isNull: text === 'true' };

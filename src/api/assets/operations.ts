@@ -6,7 +6,6 @@ import { MAX_ACTIVITY_ROWS, MAX_RECORDS, MAX_SHORT_PAGE } from '../../domain/lim
 import { type ActivityEntry, activityPage, batchIdsOf, countsOf, OPERATIONS } from '../../queries/activity.js';
 import { cancellable, where } from '../../queries/asking.js';
 import { type ShownActor, shownActor } from '../actors.js';
-import { DRY_RUN, isDryRun } from '../changeOptions.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, pathText, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
@@ -38,12 +37,8 @@ const operationsQuery = z.strictObject({
   batch_id: exactText('With this batch id, such as that of a sync.'),
 });
 
-const undoView = json.view<UndoResult & { readonly dryRun: boolean }>({
-  message: [
-    json.text,
-    ({ dryRun, restored, deleted }) =>
-      `${dryRun ? 'Dry run, nothing was written' : 'Undo'}: ${restored} records restored, ${deleted} deleted.`,
-  ],
+const undoView = json.view<UndoResult>({
+  message: [json.text, ({ restored, deleted }) => `Undo: ${restored} records restored, ${deleted} deleted.`],
   restored: json.count,
   deleted: { ...json.count, description: 'Of a batch: the records that it created.' },
   left: {
@@ -91,15 +86,13 @@ export const operations: Resource = {
       summary: 'Undo a clean-up or a batch',
       description: `Deleted records are back with their ids and values, changed ones have their earlier values, created ones are deleted; batch ids stay. Records that changed since are reported and left alone. A request undoes at most ${MAX_RECORDS} records: where there are more, \`next\` is the \`after\` of another request. A repetition does nothing twice.`,
       work: 'costly',
-      query: [DRY_RUN],
       body: { ...json.bodyOf(undoBody, { after: '1042.17' }), optional: true },
       answer: json.one('UndoResult', 'Undone, except for the reported records.'),
       allow: 'write:reference_data',
       tables: 'ReferenceTable',
-      async handle({ commands }, { caller, assetType, path, query, body }) {
-        const dryRun = isDryRun(query);
-        const undone = await undoOperation(commands, caller, assetType, path.id, body, dryRun);
-        return dataReply(undoView.show({ ...undone, dryRun }), { written: undone.position });
+      async handle({ commands }, { caller, assetType, path, body }) {
+        const undone = await undoOperation(commands, caller, assetType, path.id, body);
+        return dataReply(undoView.show(undone), { written: undone.position });
       },
     },
   },

@@ -1,41 +1,35 @@
-/** Synchronizes Reference Data with its source: batch and clean-up (spec §4.7, §4.8). */
+/**
+ * Synchronizes Reference Data with its source: batch and clean-up (spec §4.7, §4.8), and sync sessions, the same in three
+ * steps, of which no lost batch deletes anything.
+ */
+import type { Once } from '../../commands/idempotency.js';
 import { upsertBatch } from '../../commands/referenceTables/batches.js';
-import { cleanUpBody, cleanUpTable } from '../../commands/referenceTables/cleanUps.js';
-import { tenantOf } from '../../commands/tables.js';
+import {
+  type CleanUpResult,
+  cleanUpBody,
+  cleanUpTable,
+  commitBody,
+  commitSync,
+  startSync,
+} from '../../commands/referenceTables/cleanUps.js';
 import { MAX_BATCH_ITEMS, MAX_ENTRIES } from '../../domain/limits.js';
 import { DRY_RUN, idempotencyKeyOf, isDryRun } from '../changeOptions.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { type Call, CREATES, dataReply, type Reply, type Resource } from '../routes/operation.js';
+import { type Call, CREATES, dataReply, pathText, type Reply, type Resource } from '../routes/operation.js';
 
-const difference: json.JsonSchema = json.closedObject({
-  change: json.oneOf(['create', 'update', 'delete']),
-  id: { ...json.orNull(json.uuid), description: 'null: the record would get a new one.' },
-  key: json.text,
-  fields: { type: 'object', additionalProperties: json.closedObject({ from: {}, to: {} }) },
-});
-
-/** Counts, and what a dry run adds to them. */
-export const withDryRun = (counts: json.Schemas, more: json.Schemas = {}): json.JsonSchema => ({
+/** @param more what only some answers have */
+const counted = (counts: json.Schemas, more: json.Schemas = {}): json.JsonSchema => ({
   type: 'object',
   properties: {
+    message: json.text,
     ...counts,
     ...more,
-    operation_id: {
-      ...json.text,
-      description: 'The id of the operation, for its undo. Missing if nothing was written.',
-    },
+    operation_id: { ...json.text, description: 'For its undo. Missing if nothing was written.' },
     dry_run: { type: 'boolean', const: true },
-    differences: { ...json.listOf(json.ref('Difference')), maxItems: MAX_ENTRIES },
   },
-  required: Object.keys(counts),
+  required: ['message', ...Object.keys(counts)],
 });
-
-const schemas: json.Schemas = {
-  Difference: difference,
-  BatchResult: withDryRun({ message: json.text, created: json.count, updated: json.count, unchanged: json.count }),
-  CleanUpResult: withDryRun({ message: json.text, deleted: json.count }),
-};
 
 /** The schema of a batch of such items. */
 export const batchOf = (items: json.JsonSchema): json.JsonSchema => ({
@@ -43,30 +37,52 @@ export const batchOf = (items: json.JsonSchema): json.JsonSchema => ({
   additionalProperties: false,
 });
 
-export const deletedMessage = (done: string, { query }: Call, deleted: number): string =>
-  isDryRun(query)
+/** The answer to a clean-up or the commit of a sync session, or to a dry run of it. */
+function deletedReply(
+  done: string,
+  { query }: Call,
+  { deleted, carried, keys, ...written }: Once<CleanUpResult>,
+): Reply {
+  const message = isDryRun(query)
     ? `Dry run: ${deleted} records would be deleted; nothing was.`
     : `${done}: ${deleted} records were deleted.`;
-
-type Synchronized = Pick<Awaited<ReturnType<typeof upsertBatch>>, 'position' | 'operationId' | 'differences'> & {
-  readonly isReplayed?: boolean | undefined;
-};
-
-/** The answer to a change of many records, or to a dry run of it. */
-export function synchronizedReply(
-  { query }: Call,
-  { position, operationId, differences, isReplayed }: Synchronized,
-  counts: { readonly [name: string]: unknown },
-): Reply {
-  const dryRun = isDryRun(query);
-  const more = dryRun ? { dry_run: true, differences } : { operation_id: operationId };
-  return dataReply({ ...counts, ...more }, { written: position, isReplayed });
+  return synchronizedReply(query, { message, deleted, carried, keys }, written);
 }
 
-/** Both need the scope for Reference Data on any table; the command refuses Master Data. */
+const synchronizedReply = (
+  query: URLSearchParams,
+  counts: object,
+  { position, operationId, isReplayed }: Pick<Once<CleanUpResult>, 'position' | 'operationId' | 'isReplayed'>,
+): Reply =>
+  dataReply(
+    { ...counts, ...(isDryRun(query) ? { dry_run: true } : { operation_id: operationId }) },
+    { written: position, isReplayed },
+  );
+
+/** All need the scope for Reference Data on any table; the command refuses Master Data. */
 export const synchronization: Resource = {
   tag: 'assets',
-  schemas,
+  pathParameters: {
+    id: { ...pathText('sync_id'), example: 'sync-session-0198c1f2-0000-7000-8000-000000000001' },
+  },
+  schemas: {
+    BatchResult: counted({ created: json.count, updated: json.count, unchanged: json.count }),
+    CleanUpResult: counted(
+      { deleted: json.count },
+      {
+        carried: { ...json.count, description: 'Of a dry run: records with the batch id.' },
+        keys: {
+          ...json.listOf(json.text),
+          maxItems: MAX_ENTRIES,
+          description: 'Of a dry run: the first records that would be deleted, by their unique field.',
+        },
+      },
+    ),
+    Sync: json.closedObject({
+      id: { ...json.text, description: 'The `_batch_id` of its batches.' },
+      started_at: json.timestamp,
+    }),
+  },
   operations: {
     'POST /:table/assets/batch': {
       id: 'upsertBatch',
@@ -88,12 +104,11 @@ export const synchronization: Resource = {
         const dryRun = isDryRun(query);
         const key = dryRun ? undefined : idempotencyKeyOf(req);
         const batch = await upsertBatch(api.commands, caller, assetType, body, { dryRun, key });
-        const { created, updated, unchanged } = batch.counts;
-        const items = created + updated + unchanged;
+        const items = Object.values(batch.counts).reduce((sum, count) => sum + count, 0);
         const message = dryRun
           ? `Dry run: ${items} items are valid; nothing was written.`
           : `Batch upsert of ${items} items succeeded.`;
-        return synchronizedReply(call, batch, { message, ...batch.counts });
+        return synchronizedReply(query, { message, ...batch.counts }, batch);
       },
     },
     'POST /:table/assets/clean-up': {
@@ -111,13 +126,40 @@ export const synchronization: Resource = {
         const { req, caller, assetType, query, body } = call;
         const dryRun = isDryRun(query);
         const key = dryRun ? undefined : idempotencyKeyOf(req);
-        const { cleanUpGuard: guard } = tenantOf(api.commands, caller.tenant);
-        const cleaned = await cleanUpTable(api.commands, caller, assetType, body, { dryRun, guard, key });
-        const { deleted } = cleaned;
-        return synchronizedReply(call, cleaned, {
-          message: deletedMessage('Clean-up succeeded', call, deleted),
-          deleted,
-        });
+        const done = await cleanUpTable(api.commands, caller, assetType, body, { dryRun, key });
+        return deletedReply('Clean-up succeeded', call, done);
+      },
+    },
+    'POST /:table/syncs': {
+      id: 'startSync',
+      grows: ['logBytes'],
+      summary: 'Begin a synchronisation',
+      description:
+        'Its id is the `_batch_id` of the batches that follow. The newest session of a table is the only one that takes batches; one that is not committed deletes nothing.',
+      status: 201,
+      answer: json.one('Sync', 'It takes batches.'),
+      allow: 'write:reference_data',
+      tables: 'ReferenceTable',
+      async handle({ commands }, { caller, assetType }) {
+        const { id, startedAt } = await startSync(commands, caller, assetType);
+        return dataReply({ id, started_at: startedAt });
+      },
+    },
+    'POST /:table/syncs/:id/commit': {
+      id: 'commitSync',
+      work: 'largeWrite',
+      summary: 'Delete the records that the synchronisation did not carry',
+      description:
+        '`records` is the number of records sent: it is refused if the session has carried another number, so that a lost or refused batch is noticed. `confirm` is as in a clean-up. It is refused, too, if the session is not the newest of its table. A repetition gets the same answer. A dry run needs no numbers.',
+      query: [DRY_RUN],
+      body: { ...json.bodyOf(commitBody, { records: 3000 }), optional: true },
+      answer: json.one('CleanUpResult', 'The records were deleted.'),
+      allow: 'write:reference_data',
+      tables: 'ReferenceTable',
+      async handle(api, call) {
+        const { caller, assetType, path, query, body } = call;
+        const done = await commitSync(api.commands, caller, assetType, path.id, body, isDryRun(query));
+        return deletedReply('Sync committed', call, done);
       },
     },
   },

@@ -10,7 +10,7 @@ import { changeTenant } from '../../commands/identity/tenants.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { QUOTA_NAMES, QUOTAS, type Quota } from '../../domain/quotas.js';
-import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
+import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUp.js';
 import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
 import { known } from '../errors.js';

@@ -14,7 +14,6 @@ import { AT } from '../assets/moments.js';
 import { operations } from '../assets/operations.js';
 import { records } from '../assets/records.js';
 import { batchOf, synchronization } from '../assets/synchronize.js';
-import { syncs } from '../assets/syncs.js';
 import * as json from '../openapi/schema.js';
 import { listReply, type Operation, pathText, type Resource } from '../routes/operation.js';
 
@@ -113,5 +112,5 @@ const ofPeople: Resource = {
 /** A batch comes before `assets/:id`, which would match it. */
 export const tables: readonly Resource[] = [
   ofPeople,
-  ...[synchronization, syncs, operations, compare, history, assetInfo, records].map(forPeople),
+  ...[synchronization, operations, compare, history, assetInfo, records].map(forPeople),
 ];

@@ -3,32 +3,29 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { MAX_BATCH_ITEMS } from '../../domain/limits.js';
+import { isSyncId } from '../../domain/referenceTable/cleanUp.js';
 import {
   type BatchCounts,
   upsertBatch as decide,
   duplicateKeys,
   uniqueKeyOf,
 } from '../../domain/referenceTable/decide.js';
-import { batchDifferences, type Difference } from '../../domain/referenceTable/differences.js';
 import type { BatchUpserted } from '../../domain/referenceTable/events.js';
-import { isSyncId } from '../../domain/referenceTable/sync.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { Application } from '../application.js';
-import { untilTenantIsShown } from '../catchUp.js';
 import { type Caller, ValidationError } from '../context.js';
 import { type Once, once } from '../idempotency.js';
 import { refuseMasterData } from '../tables.js';
 import { requireOpenSync } from './cleanUps.js';
 import { loadTable, writeTable } from './tableWriter.js';
 
-/** What was written, or what a dry run would write, with the first differences. */
+/** What was written, or what a dry run would write. */
 export type BatchResult = {
   readonly position: Position;
   readonly counts: BatchCounts;
   /** Names the operation; undefined when nothing was written. */
   readonly operationId?: string | undefined;
-  readonly differences: readonly Difference[];
 };
 
 /**
@@ -49,7 +46,7 @@ export async function upsertBatch(
   const request = { table: assetType.name, key, body: ['batch', ...items] };
   return once<BatchResult>(commands, caller, request, write, ({ position, revision, counts }) => {
     const { operationId = String(revision) } = counts as { readonly operationId?: string };
-    return { position, counts: counts as BatchCounts, operationId, differences: [] };
+    return { position, counts: counts as BatchCounts, operationId };
   });
 }
 
@@ -66,28 +63,21 @@ async function writeBatch(
     ids: items.flatMap(({ id }) => id ?? []),
   };
   let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
-  let differences: readonly Difference[] = [];
   const syncs = [...new Set(items.flatMap(({ batchId }) => (batchId && isSyncId(batchId) ? [batchId] : [])))];
-  const read = async () => {
-    if (syncs.length > 0) await untilTenantIsShown(commands, caller);
-    return loadTable(commands, caller, assetType, wanted);
-  };
+  const read = () => loadTable(commands, caller, assetType, wanted);
   const { position, revision, events } = await writeTable(commands, caller, assetType, read, async (known) => {
     for (const id of syncs) await requireOpenSync(commands, caller, assetType, id);
     const newIds = wanted.keys.map((key) => (known.byKey(key) === undefined ? commands.newId() : ''));
     const decision = decide(assetType, items, newIds, known);
     if (!decision.ok) throw new ValidationError(decision.errors);
     counts = decision.counts;
-    if (dryRun) {
-      differences = batchDifferences(assetType, decision.events, known);
-      return [];
-    }
+    if (dryRun) return [];
     // A request with a key writes something in any case, with what its answer counts, so that the key is known.
     const written = decision.events.length === 0 && caller.key !== undefined ? [NOTHING_CHANGED] : decision.events;
     return written.map((event, index) => (index === 0 ? { ...event, counts } : event));
   });
   const operationId = events.length === 0 ? undefined : String(revision - events.length + 1);
-  return { position, counts, operationId, differences };
+  return { position, counts, operationId };
 }
 
 const NOTHING_CHANGED: BatchUpserted = { type: 'BatchUpserted', data: { created: [], changed: [], seen: '' } };

@@ -48,7 +48,6 @@ export async function undoOperation(
   assetType: AssetType,
   operationId: string,
   body: unknown,
-  dryRun = false,
 ): Promise<UndoResult> {
   refuseMasterData(assetType, 'cleaned up');
   const { after } = parseBody(undoBody, body);
@@ -77,7 +76,7 @@ export async function undoOperation(
   const { position: written } = await writeTable(commands, caller, assetType, read, ({ known, done, next }) => {
     const { events, ...counts } = undo(assetType, revision, done, known);
     result = { ...counts, next };
-    return dryRun ? [] : events;
+    return events;
   });
   return { ...result, position: written };
 }

@@ -1,6 +1,6 @@
 /** The state of a tenant, evolved from its directory streams: asset types, clients, users, webhooks. */
 import { changedQuotas, type OwnQuotas } from '../quotas.js';
-import type { CleanUpGuard } from '../referenceTable/cleanUpGuard.js';
+import type { CleanUpGuard } from '../referenceTable/cleanUp.js';
 import type { WebhookEventKind } from '../webhook/catalogue.js';
 import type { DisabledCause, WebhookEvent, WebhookSettings } from '../webhook/events.js';
 import {

@@ -3,8 +3,8 @@ import type { AssetType } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
-import { type BatchChange, batchEvents } from './batchParts.js';
-import type { BatchUpserted, RecordChanged, RecordCreated, TableCleanedUp } from './events.js';
+import { charactersOf } from '../jsonSize.js';
+import { type BatchUpserted, packIds, type RecordChanged, type RecordCreated } from './events.js';
 
 export type KnownRecord = {
   readonly id: string;
@@ -167,10 +167,47 @@ export function duplicateKeys(
   return errors;
 }
 
-export const cleanUp = (batchId: string, deleted: number): TableCleanedUp => ({
-  type: 'TableCleanedUp',
-  data: { batchId, deleted },
-});
+/** An event has at most three bytes for each, well below the size limit of one. */
+const PART_CHARACTERS = 200_000;
+
+/** What happens to one record. `batchId` undefined: a new record has none, and a known one keeps its own. */
+export type BatchChange = { readonly batchId: string | null | undefined; readonly id: string } & (
+  | { readonly kind: 'created'; readonly fields: Fields }
+  | { readonly kind: 'changed'; readonly set: Fields }
+  | { readonly kind: 'seen' }
+);
+
+/** @param undoes revision of the clean-up that the events undo */
+export function batchEvents(changes: readonly BatchChange[], undoes?: number): readonly BatchUpserted[] {
+  const batchIds = [...new Set(changes.map(({ batchId }) => batchId))];
+  return batchIds.flatMap((batchId) =>
+    inParts(changes.filter((change) => change.batchId === batchId)).map((part) => ({
+      type: 'BatchUpserted',
+      data: {
+        ...(batchId === undefined ? {} : { batchId }),
+        created: part.flatMap((each) => (each.kind === 'created' ? [{ id: each.id, fields: each.fields }] : [])),
+        changed: part.flatMap((each) => (each.kind === 'changed' ? [{ id: each.id, set: each.set }] : [])),
+        seen: packIds(part.flatMap((each) => (each.kind === 'seen' ? [each.id] : []))),
+        ...(undoes === undefined ? {} : { undoes }),
+      },
+    })),
+  );
+}
+
+/** The records in parts, each of which fits into an event. */
+function inParts(records: readonly BatchChange[]): readonly (readonly BatchChange[])[] {
+  const parts: BatchChange[][] = [];
+  let characters = PART_CHARACTERS;
+  for (const record of records) {
+    characters += charactersOf(record);
+    if (characters > PART_CHARACTERS) {
+      parts.push([]);
+      characters = charactersOf(record);
+    }
+    parts.at(-1)?.push(record);
+  }
+  return parts;
+}
 
 const takenMessage = (assetType: AssetType, key: string): string =>
   `The ${uniqueFieldOf(assetType)} ${JSON.stringify(key)} is taken by another record.`;

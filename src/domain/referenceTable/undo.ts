@@ -1,7 +1,14 @@
 /** Undoing a batch or a clean-up: each record is again as it was before, unless it has changed since. */
 import type { AssetType } from '../assetTypes/assetType.js';
-import { type BatchChange, batchEvents, inParts } from './batchParts.js';
-import { changedFields, type KnownRecord, type KnownRecords, uniqueKeyOf, withoutNulls } from './decide.js';
+import {
+  type BatchChange,
+  batchEvents,
+  changedFields,
+  type KnownRecord,
+  type KnownRecords,
+  uniqueKeyOf,
+  withoutNulls,
+} from './decide.js';
 import { type BatchUndone, type BatchUpserted, packIds } from './events.js';
 
 /** A record before and after the operation; undefined: it was not there. */
@@ -25,8 +32,7 @@ type Undo = {
 
 /** @param undoes revision of the operation @param done what it did, as far as it is undone here */
 export function undo(assetType: AssetType, undoes: number, done: readonly Done[], known: KnownRecords): Undo {
-  const created: BatchChange[] = [];
-  const changed: BatchUndone['data']['changed'][number][] = [];
+  const restored: BatchChange[] = [];
   const deleted: string[] = [];
   const left: LeftAlone[] = [];
   for (const { before, after } of done) {
@@ -43,20 +49,18 @@ export function undo(assetType: AssetType, undoes: number, done: readonly Done[]
     if (has(was)) continue;
     if (!has(is)) left.push({ id, key, reason: current === undefined ? 'deleted' : 'changed' });
     else if (before === undefined) deleted.push(id);
-    else if (was !== undefined && current !== undefined) changed.push({ id, set: was });
+    else if (was !== undefined && current !== undefined)
+      restored.push({ kind: 'changed', id, batchId: undefined, set: was });
     else if (known.byKey(key) !== undefined) left.push({ id, key, reason: 'key_taken' });
     else
-      created.push({ kind: 'created', id, batchId: before.batchId ?? undefined, fields: withoutNulls(before.fields) });
+      restored.push({ kind: 'created', id, batchId: before.batchId ?? undefined, fields: withoutNulls(before.fields) });
   }
-  const events = [
-    ...batchEvents(created, undoes),
-    ...inParts(changed).map((part) => undone(undoes, part, [])),
-    ...(deleted.length === 0 ? [] : [undone(undoes, [], deleted)]),
-  ];
-  return { events, restored: created.length + changed.length, deleted: deleted.length, left };
+  const data = { undoes, changed: [], seen: '', deleted: packIds(deleted) };
+  const gone: readonly BatchUndone[] = deleted.length === 0 ? [] : [{ type: 'BatchUndone', data }];
+  return {
+    events: [...batchEvents(restored, undoes), ...gone],
+    restored: restored.length,
+    deleted: deleted.length,
+    left,
+  };
 }
-
-const undone = (undoes: number, changed: BatchUndone['data']['changed'], deleted: readonly string[]): BatchUndone => ({
-  type: 'BatchUndone',
-  data: { undoes, changed, seen: '', deleted: packIds(deleted) },
-});

@@ -32,7 +32,7 @@ async function open() {
     batch,
     codes,
     start: () => startSync(log.commands(), caller, UNITS),
-    commit: () => commitSync(log.commands(), caller, UNITS, id, { records: 1 }, {}),
+    commit: () => commitSync(log.commands(), caller, UNITS, id, { records: 1 }),
     events: (stream: string, type: string) => log.stream(stream).filter((event) => event.type === type).length,
   };
 }

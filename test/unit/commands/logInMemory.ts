@@ -51,11 +51,10 @@ export class LogInMemory {
       queries: {
         records: {
           snapshot: async (table: TableRef) => ({ ...this.#table(table), formerIds: new Map() }),
-          outsideBatch: async (table: TableRef, batchId: string, limit = 0) => {
+          outsideBatch: async (table: TableRef, batchId: string) => {
             const { records: all, ...end } = this.#table(table);
             const outside = all.filter((record) => record.batchId !== batchId);
-            const [count, records] = [outside.length, outside.slice(0, limit)];
-            return { ...end, count, inside: all.length - count, records };
+            return { ...end, count: outside.length, inside: all.length - outside.length, keys: [] };
           },
         },
       },
@@ -69,6 +68,7 @@ export class LogInMemory {
           rows: this.#syncs().filter(({ n }) => n > behind),
         }),
       },
+      directory: { tenant: () => undefined },
       progress: { isTold: true, waitFor: async () => true },
       now: () => new Date(Date.UTC(2026, 10, 22, 0, this.#minutes++)).toISOString().replace('Z', '000Z'),
       newId: () => `00000000-0000-7000-8000-${String(++this.#ids).padStart(12, '0')}`,

@@ -1,5 +1,9 @@
-/** Keeps a clean-up from deleting more than intended: by the tenant's guard, and a number that the request confirms. */
+/**
+ * Clean-ups: what keeps one from deleting more than intended, and sync sessions of a table: batches that carry the session's id,
+ * then one commit, which deletes what they did not carry.
+ */
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
+import type { EventOf } from '../eventTypes.js';
 
 /** A tenant's setting, off until it is set (spec §4.8). Refuses clean-ups of a batch id that no record has, and those that delete a larger share. */
 export type CleanUpGuard = {
@@ -38,3 +42,27 @@ export function refusalOfCleanUp(
   const share = `more than ${guard.maxPercent} percent`;
   return { confirm: [`The clean-up would delete ${deleted} of ${total} records, ${share}. ${remedy}`] };
 }
+
+export type SyncEvent =
+  /** From now on it is the newest session of its table; the one before takes no more batches. */
+  | EventOf<'SyncStarted', { readonly id: string }>
+  /** Of earlier releases: a batch was refused. */
+  | EventOf<'SyncFailed', { readonly id: string; readonly reason: string; readonly keys?: readonly string[] }>
+  | EventOf<'SyncClosed', { readonly id: string; readonly after: number }>
+  /** The same: it was committed, without an operation if nothing was to be deleted. */
+  | EventOf<'SyncCommitted', { readonly id: string; readonly deleted: number; readonly operationId?: string }>;
+
+/** What the commit of a session deleted. */
+export type SyncCommit = { readonly deleted: number; readonly operationId?: string | undefined };
+
+/** Long, since many batch ids that clients choose begin with `sync-`. */
+const PREFIX = 'sync-session-';
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export const syncId = (uuid: string): string => PREFIX + uuid;
+
+/** @param id of a session */
+export const uuidOfSync = (id: string): string => id.slice(PREFIX.length);
+
+export const isSyncId = (batchId: string): boolean =>
+  batchId.startsWith(PREFIX) && UUID.test(batchId.slice(PREFIX.length));
