@@ -1,5 +1,6 @@
 /** What was created, changed and deleted in a table between two moments. */
 import { z } from 'zod';
+import { assetTypeOf } from '../../commands/tables.js';
 import { MAX_PAGE_BYTES, MAX_RECORDS } from '../../domain/limits.js';
 import { cancellable, roomFor } from '../../queries/asking.js';
 import { changedBetween } from '../../queries/past.js';
@@ -10,7 +11,7 @@ import * as json from '../openapi/schema.js';
 import type { Call, Reply, Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { cursorLike } from './listQuery.js';
-import { positionIn, recordsAt } from './moments.js';
+import { pastIn, recordsAt } from './moments.js';
 import { envelope, nextCursor, nextLink } from './pages.js';
 
 const moment = (which: string) =>
@@ -37,8 +38,11 @@ async function compareReply(api: Api, call: Call, cancellation: Cancellation): P
   const { cursor } = parseQuery(compareQuery, query);
   const [position = 0, n = 0] = cursor?.split('.').map(Number) ?? [];
   const behind = cursor === undefined ? undefined : ([position, n] as const);
-  const [from = 0, to = 0] = [await positionIn(api, req, query, 'from'), await positionIn(api, req, query, 'to')];
-  if (from > to) throw badRequest('from must not be after to.');
+  const [old, now] = [await pastIn(api, req, query, 'from'), await pastIn(api, req, query, 'to')];
+  if (old === undefined || now === undefined || old.position > now.position)
+    throw badRequest('from must not be after to.');
+  assetTypeOf(now.tenant, table);
+  const [from, to] = [old.position, now.position];
   const rows = cancellable(api.rows, cancellation);
   const found = [];
   for await (const changed of changedBetween(rows, { tenant, space: table }, [from, to], behind)) {
@@ -46,14 +50,14 @@ async function compareReply(api: Api, call: Call, cancellation: Cancellation): P
     if (found.length > MAX_RECORDS) break;
   }
   const ids = found.slice(0, MAX_RECORDS).map(({ id }) => id);
-  const [old = [], now = []] = await Promise.all(
-    [from, to].map((position) => recordsAt(api, position).byIds({ tenant, table }, ids)),
+  const [was = [], is = []] = await Promise.all(
+    [old, now].map((past) => recordsAt(api, past).byIds({ tenant, table }, ids)),
   );
   const fits = roomFor(MAX_RECORDS, MAX_PAGE_BYTES);
   const entries: string[] = [];
   let read = 0;
-  for (const { id, isThere } of found.slice(0, Math.min(old.length, now.length))) {
-    const [before = null, after = null] = [old[read], now[read]];
+  for (const { id, isThere } of found.slice(0, Math.min(was.length, is.length))) {
+    const [before = null, after = null] = [was[read], is[read]];
     // What was deleted and is there again comes as it is.
     const isShown = (isThere || after === null) && valuesOf(before) !== valuesOf(after);
     const change = before === null ? 'created' : after === null ? 'deleted' : 'changed';

@@ -1,5 +1,6 @@
 /** The list of assets (spec §4.1) and the schema of each (spec §4.2). */
 import type { Request } from 'express';
+import { assetTypeOf } from '../../commands/tables.js';
 import type { Config } from '../../config.js';
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES, fieldRules } from '../../domain/assetTypes/fieldTypes.js';
@@ -8,6 +9,7 @@ import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
+import { AT, readAt } from './moments.js';
 
 export const ASSETS_PATH = '/api/v1/dynamic-assets/dyn';
 
@@ -127,9 +129,13 @@ export const assetInfo: Resource = {
       id: 'getInfo',
       summary: 'Fields and relationships',
       allow: 'read',
+      query: [AT],
       answer: json.one('AssetInfo', 'The schema of the asset.'),
-      handle: ({ config }, { req, assetType }) =>
-        dataReply({ ...describeAsset(assetType), links: linksOf(req, config, assetType) }),
+      async handle(api, { req, path, query }) {
+        const { tenant } = await readAt(api, req, query);
+        const assetType = assetTypeOf(tenant, path.table);
+        return dataReply({ ...describeAsset(assetType), links: linksOf(req, api.config, assetType) });
+      },
     },
   },
 };

@@ -2,6 +2,7 @@
 import type { WrittenRecord } from '../../commands/context.js';
 import { recordTag, tagOf } from '../../commands/preconditions.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
+import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
@@ -29,12 +30,13 @@ export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRec
 
 /** A page of a table's records, by number or by cursor. @throws HttpError 400 */
 async function pageReply(api: Api, call: Call, cancellation: Cancellation): Promise<Reply> {
-  const { req, query: parameters, assetType } = call;
-  const { reads, position } = await readAt(api, req, parameters);
+  const { req, query: parameters } = call;
+  const { tenant, reads, position } = await readAt(api, req, parameters);
+  const assetType = assetTypeOf(tenant, call.path.table);
   const list = parseTableQuery(assetType, parameters);
   // All pages are of one moment.
   if (position !== undefined) parameters.set('at', String(position));
-  const headers = position === undefined ? undefined : atPosition(position);
+  const headers = atPosition(position);
   const table = { tenant: req.context.tenant.name, table: assetType.name };
   if (parameters.has('cursor')) {
     const found = await reads.listBehind(table, behindCursor(list, parameters), cancellation);
@@ -60,13 +62,15 @@ export const unknownRecord = (assetType: AssetType, id: string): HttpError =>
   notFound(`There is no record ${id} in ${assetType.name}.`);
 
 /** One record. @throws HttpError 404; 503 while the rows are behind and may not show it */
-async function recordReply(api: Api, { req, caller: { tenant }, assetType: table, path: { id }, query }: Call) {
-  const { reads, position } = await readAt(api, req, query);
-  const headers = position === undefined ? undefined : atPosition(position);
-  const record = await reads.get({ tenant, table: table.name }, id);
+async function recordReply(api: Api, { req, caller, path, query }: Call) {
+  const { tenant, reads, position } = await readAt(api, req, query);
+  const table = assetTypeOf(tenant, path.table);
+  const { id } = path;
+  const headers = atPosition(position);
+  const record = await reads.get({ tenant: caller.tenant, table: table.name }, id);
   if (record !== undefined) return { body: `{"data":${record}}`, tag: tagOf(record), headers };
   if (position !== undefined) throw notFound(`There was no record ${id} in ${table.name} then.`);
-  if (api.progress.staleness(tenant) !== undefined)
+  if (api.progress.staleness(caller.tenant) !== undefined)
     throw unavailable('The rows of this tenant are behind: they may not show the record yet.');
   throw unknownRecord(table, id);
 }

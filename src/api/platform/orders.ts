@@ -221,12 +221,12 @@ export const orders: Resource = {
       async handle(api, { req, tenant, path, query }) {
         const id = recordId(tenant.orderModel, path.id);
         // As it was, with its parts and the records that they named, as these were.
-        const { reads, position } = await readAt(api, req, query);
+        const { tenant: then, reads, position } = await readAt(api, req, query);
         const until = { position, cancellation: req.context.deadline };
         const order = await loadOrder(api.commands.eventStore, tenant.name, id, until);
         if (order === undefined) throw unknownOrder(id);
-        const headers = position === undefined ? undefined : atPosition(position);
-        return { body: await orderAnswer(reads, tenant, id, order.state), headers };
+        const shown = { ...tenant, assetTypes: then.assetTypes };
+        return { body: await orderAnswer(reads, shown, id, order.state), headers: atPosition(position) };
       },
     },
     'PUT /orders/:id': {
