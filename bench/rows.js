@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { openRowReads } from '../dist/adapters/rows/sqlite/reads.js';
 import { openRowWriter } from '../dist/adapters/rows/sqlite/writer.js';
-import { transportModel } from '../dist/domain/assetTypes/transportModel.js';
+import { transportModel } from '../dist/domain/assetTypes/standardTables.js';
 import { listCases } from './listCases.js';
 import { place } from './places.js';
 

@@ -2,22 +2,13 @@
  * The service's own spaces beside a tenant's tables, described as tables are, so that one list, one filter and one sort serve
  * them all. Their rows are written over and keep no past.
  */
-import type { AssetField, AssetType } from './assetTypes/assetType.js';
-import { dateTime, integer, longText, plainString, string } from './assetTypes/define.js';
+import type { AssetType } from './assetTypes/assetType.js';
+import { dateTime, integer, longText, plainString, string, tableOf } from './assetTypes/standardTables.js';
 import { ORDER_MODELS, type OrderModel } from './identity/events.js';
 import { onThisRelease, standardTables, type Tables } from './identity/tenantTables.js';
 
-const space = (name: string, label: string, description: string, fields: readonly AssetField[]): AssetType => ({
-  name,
-  label,
-  description,
-  supportingData: false,
-  fields,
-  relationships: [],
-  role: 'reference',
-});
-
-const number = (name: string): AssetField => integer(name, { filterable: true, sortable: true });
+const space = tableOf({ supportingData: false, role: 'reference' });
+const number = (name: string) => integer(name, { filterable: true, sortable: true });
 
 /** A row for each event that somebody asked for; its id is the event's. The newest is the last that was created. */
 export const ACTIVITY = space('activity', 'Activity', 'What people, clients and the service did.', [

@@ -1,7 +1,7 @@
 /** Rows of orders and their versions, made of random histories, are at each position what the domain says of the events so far. */
 import fc from 'fast-check';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
-import { stockModel } from '#app/domain/assetTypes/stockModel.js';
+import { stockModel } from '#app/domain/assetTypes/standardTables.js';
 import {
   addPart,
   approveOrder,

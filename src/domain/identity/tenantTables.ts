@@ -4,8 +4,7 @@
  * them. If it brings a name that the tenant already uses, the tenant's own field or table stays: its values are in the log.
  */
 import type { AssetField, AssetType } from '../assetTypes/assetType.js';
-import { stockModel } from '../assetTypes/stockModel.js';
-import { transportModel } from '../assetTypes/transportModel.js';
+import { stockModel, transportModel } from '../assetTypes/standardTables.js';
 import type { OrderModel } from './events.js';
 
 export type Tables = ReadonlyMap<string, AssetType>;

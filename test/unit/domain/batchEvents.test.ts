@@ -1,5 +1,5 @@
 /** Events of a batch: each has a bounded size, and all of them carry everything once. What a batch does is tried over HTTP. */
-import { dynParty } from '#app/domain/assetTypes/define.js';
+import { dynParty } from '#app/domain/assetTypes/standardTables.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import { upsertBatch } from '#app/domain/referenceTable/decide.js';
 

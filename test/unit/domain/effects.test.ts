@@ -1,5 +1,5 @@
 /** What each event does to rows. What it tells of activity: activity.test.ts. */
-import { stockModel } from '#app/domain/assetTypes/stockModel.js';
+import { stockModel } from '#app/domain/assetTypes/standardTables.js';
 import { effectsOf } from '#app/domain/effects.js';
 import { eventTypes } from '#app/domain/eventTypes.js';
 import { packIds } from '#app/domain/referenceTable/events.js';

@@ -1,8 +1,7 @@
 /** What keeps an order from being approved; what its export names under keys that objects have of their own. */
 import type { AssetType, RecordView } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
-import { stockModel } from '#app/domain/assetTypes/stockModel.js';
-import { transportModel } from '#app/domain/assetTypes/transportModel.js';
+import { stockModel, transportModel } from '#app/domain/assetTypes/standardTables.js';
 import { errorsOf, orderDocument, problemsOf } from '#app/domain/order/document.js';
 import type { ExportSnapshot, SnapshotPart } from '#app/domain/order/events.js';
 

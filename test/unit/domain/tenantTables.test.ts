@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
-import { stockModel } from '#app/domain/assetTypes/stockModel.js';
+import { stockModel } from '#app/domain/assetTypes/standardTables.js';
 import { evolveTenant, type OwnTenant, type Tenant } from '#app/domain/identity/directory.js';
 import { type DirectoryEvent, ORDER_MODELS } from '#app/domain/identity/events.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
