@@ -16,20 +16,21 @@ const TYPES = join(HERE, 'generated');
 
 /** Of a tenant without tables of its own, as the console reads the fields of tables from their info; and of the operator. */
 async function writeTypes() {
-  const [{ openApiWriter }, { areasOf }] = await Promise.all([
+  const [{ openApiWriter }, { areasOf }, { standardTables }] = await Promise.all([
     import('../dist/api/openapi/document.js'),
     import('../dist/api/routeTable.js'),
+    import('../dist/domain/identity/tenantTables.js'),
   ]);
-  const described = { origin: 'http://localhost', title: 'Console', orderModel: 'dyn_stock_order', tables: [] };
+  const described = { origin: 'http://localhost', title: 'Console', tables: standardTables('dyn_stock_order') };
   const write = openApiWriter({ ...areasOf, people: [...areasOf.clients, ...areasOf.people] });
   mkdirSync(TYPES, { recursive: true });
   await writeTypesOf('schema', write('people', described));
   await writeTypesOf('operator', write('operators', described));
 }
 
-async function writeTypesOf(name, { body }) {
+async function writeTypesOf(name, json) {
   const { default: openApiTypes, astToString } = await import('openapi-typescript');
-  const types = astToString(await openApiTypes(JSON.parse(body), { defaultNonNullable: false }));
+  const types = astToString(await openApiTypes(JSON.parse(json), { defaultNonNullable: false }));
   writeFileSync(join(TYPES, `${name}.d.ts`), `// Written by console/build.mjs.\n${types}`);
 }
 

@@ -122,7 +122,6 @@ const activityFor = (
       query: parametersIn(csvQuery),
       answer: {
         description: 'The entries, one in each line.',
-        headers: { Link: { description: 'The next entries, with rel="next".', schema: json.text } },
         content: { 'text/csv': { schema: json.text } },
       },
       handle: activityCsvReply,

@@ -8,8 +8,7 @@ import type { EventProof, ProvedEvents, Unproved } from '../audit/proof.js';
 import type { Application } from '../commands/application.js';
 import type { TenantDirectory } from '../commands/context.js';
 import type { Config } from '../config.js';
-import type { AssetType } from '../domain/assetTypes/assetType.js';
-import type { OrderModel } from '../domain/identity/events.js';
+import type { Tables } from '../domain/identity/tenantTables.js';
 import type { Revision } from '../ports/eventStore.js';
 import type { RowProgress, RowReads } from '../ports/rowStore.js';
 import type { Queries } from '../queries/queries.js';
@@ -29,8 +28,7 @@ export type Described = {
   /** Scheme and host of the service, as the request names them. */
   readonly origin: string;
   readonly title: string;
-  readonly orderModel: OrderModel;
-  readonly tables: readonly AssetType[];
+  readonly tables: Tables;
 };
 
 export type ReadinessReport = {
@@ -85,6 +83,6 @@ export type Api = ApiDeps & {
   readonly inFlight: Tally;
   /** Pairs of account and network that have opened the account. */
   readonly opened: LRUCache<string, true>;
-  /** An OpenAPI document and its tag. @throws HttpError 413 if it exceeds MAX_OPENAPI_BYTES */
-  readonly openApi: (audience: Audience, subject: Described) => { readonly body: Uint8Array; readonly tag: string };
+  /** An OpenAPI document as JSON. @throws HttpError 413 if its tables exceed MAX_OPENAPI_BYTES */
+  readonly openApi: (audience: Audience, subject: Described) => string;
 };

@@ -33,7 +33,6 @@ export const health: Resource = {
       summary: 'Readiness for requests',
       allow: 'anyone',
       answer: json.answer('They can.', json.ref('Readiness')),
-      answers: { 503: json.answer('Not ready; the checks give the reason.', json.ref('Readiness')) },
       async handle({ ready }) {
         const report = await ready();
         const headers = { 'Cache-Control': 'no-store' };

@@ -7,7 +7,7 @@ import { sep } from 'node:path';
 import type { Logger } from 'pino';
 import type { Api } from './deps.js';
 import { notFound, nothingAt } from './errors.js';
-import type { ResponseObject } from './openapi/schema.js';
+import { NO_CONTENT, type ResponseObject } from './openapi/schema.js';
 import { type Call, pathText, type Reply, type Resource } from './routes/operation.js';
 import { isOperatorHost, requestHost } from './tenantHost.js';
 
@@ -154,7 +154,7 @@ export const home: Resource = {
       summary: 'Leads to /docs',
       allow: 'anyone',
       status: 302,
-      answer: { description: 'It does.', headers: { Location: { description: '/docs', schema: { type: 'string' } } } },
+      answer: NO_CONTENT,
       handle(_api, { req }) {
         // Express matches // as well.
         if (!/^\/(?:\?|$)/.test(req.originalUrl)) throw notFound(`There is nothing at ${req.path}.`);

@@ -50,7 +50,7 @@ function operationOf(document: Json, operation: Json, table: string, isHistory: 
   const { schemas } = document.components;
   const name = recordOf(schemas, table);
   const own: { readonly [generic: string]: string } = {
-    AnyRecord: schemas[`Whole${name}`] !== undefined && operation.requestBody !== undefined ? `Whole${name}` : name,
+    AnyRecord: name,
     CreateInput: `Create${name}Input`,
     UpdateInput: `Update${name}Input`,
     BatchItem: `Batch${name}Item`,
@@ -76,7 +76,7 @@ function operationOf(document: Json, operation: Json, table: string, isHistory: 
         hasField(schemas[name], each) &&
         (!isHistory || /^(?:page|perPage)$/.test(each.name) === schemas.OrderTableName.enum.includes(table)),
     ),
-    ...(requestBody === undefined ? {} : { requestBody: withExample(made(requestBody), schemas, own) }),
+    ...(requestBody === undefined ? {} : { requestBody: made(requestBody) }),
     responses: made(responses),
   };
 }
@@ -85,19 +85,6 @@ const hasField = ({ properties }: Json, { name = '' }: Json): boolean => {
   const [, field] = /^filter\[(\w+)\]/.exec(name) ?? [];
   return field === undefined || properties[field] !== undefined;
 };
-
-function withExample(body: Json, schemas: Json, own: { readonly [generic: string]: string }): Json {
-  const { schema, example } = body.content['application/json'];
-  const record = schemas[own.CreateInput ?? '']?.examples?.[0];
-  const batch = { items: [{ ...record, _batch_id: 'sync-2026-11-21' }] };
-  const made =
-    schema.$ref === undefined
-      ? schema.properties?.items !== undefined
-        ? batch
-        : example
-      : (schemas[schema.$ref.slice(SCHEMAS.length)].examples?.[0] ?? example);
-  return { ...body, content: { 'application/json': { schema, example: made } } };
-}
 
 /** `DynOrderLine` of dyn_order_line. */
 function recordOf(schemas: Json, table: string): string {

@@ -9,14 +9,14 @@ from stock_client.models import (
     CreateDynItemInput,
     CreateDynStockOrderInput,
     DynItem,
-    RequestTokenInput,
+    RequestTokenBody,
     TableName,
     UpdateDynStockOrderInput,
 )
 
 base_url, headers = os.environ["BASE_URL"], {"X-Tenant": os.environ["TENANT"]}
 
-wanted = RequestTokenInput.from_dict(
+wanted = RequestTokenBody.from_dict(
     {
         "grant_type": "client_credentials",
         "client_id": os.environ["CLIENT_ID"],

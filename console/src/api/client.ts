@@ -1,14 +1,19 @@
 /** The service's API, typed by its own OpenAPI document (console/build.mjs), and what its answers mean for a person. */
 import createClient, { type ClientOptions } from 'openapi-fetch';
-import type { components, paths } from '../../generated/schema';
+import type { components, operations, paths } from '../../generated/schema';
 
 export type Schemas = components['schemas'];
 export type User = Schemas['User'];
 export type Role = User['roles'][number];
 export type AssetType = Schemas['AssetType'];
 export type AssetField = Schemas['AssetField'];
-export type Order = Schemas['PlatformGetOrderAnswer']['data'];
-export type OrderRow = Schemas['PlatformListOrdersAnswer']['data'][number];
+type Json<Body> = { readonly content: { readonly 'application/json': Body } };
+/** The body of an operation's answer. */
+export type AnswerOf<Id extends keyof operations> = operations[Id] extends { responses: { 200: Json<infer Body> } }
+  ? Body
+  : never;
+export type Order = AnswerOf<'platformGetOrder'>['data'];
+export type OrderRow = AnswerOf<'platformListOrders'>['data'][number];
 export type OrderProblem = Schemas['OrderProblem'];
 export type PageMeta = Schemas['PageMeta'];
 /** A record of any table: the table's info names its fields. */

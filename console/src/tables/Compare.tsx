@@ -3,7 +3,7 @@ import { Badge, Button, Group, Table, Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
-import { type AnyRecord, answerOf, api, type Schemas } from '../api/client';
+import { type AnswerOf, type AnyRecord, answerOf, api } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { titleOf, valueText } from '../app/DataTable';
 import { useNumber, useText } from '../app/language';
@@ -29,7 +29,7 @@ export function Compare() {
       const { body } = await answerOf(
         api.GET('/api/v1/platform/tables/{table}/compare', { params: { path: { table }, query } as never }),
       );
-      return body as Schemas['PlatformCompareMomentsAnswer'];
+      return body as AnswerOf<'platformCompareMoments'>;
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ meta }) => meta?.next_cursor ?? undefined,

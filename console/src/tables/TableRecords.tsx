@@ -4,13 +4,13 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import {
+  type AnswerOf,
   type AnyRecord,
   type AssetField,
   type AssetType,
   answerOf,
   api,
   type PageMeta,
-  type Schemas,
 } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { type Column, Cut, DataTable, Pages, SYSTEM_FIELDS, valueText } from '../app/DataTable';
@@ -56,7 +56,7 @@ function Records({ type }: { readonly type: AssetType }) {
           signal,
         }),
       );
-      return body as Schemas['PlatformListRecordsAnswer'];
+      return body as AnswerOf<'platformListRecords'>;
     },
     placeholderData: (before) => before,
   });

@@ -3,7 +3,8 @@ import { Button, Checkbox, Group, Select, Stack, TextInput, Title } from '@manti
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { type AssetType, api, bodyOf, type Schemas } from '../api/client';
+import type { operations } from '../../generated/schema';
+import { type AssetType, api, bodyOf } from '../api/client';
 import { assetTypesQuery, tableSummariesQuery } from '../api/queries';
 import { FormDialog } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
@@ -11,7 +12,7 @@ import { Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
 
-type NewField = Schemas['PlatformAddFieldInput'];
+type NewField = operations['platformAddField']['requestBody']['content']['application/json'];
 
 export function Tables() {
   const text = useText().tables;

@@ -9,7 +9,6 @@ import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { isHeld, mayHaveAnswer, preconditionOf } from '../entityTags.js';
 import { type HttpError, methodNotAllowed, notFound, unavailable } from '../errors.js';
-import { createExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { type Call, CHANGES, CREATES, dataReply, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
 import { behindCursor, CURSOR, FILTERS_TEXT, LIST_PARAMETERS, parseTableQuery } from './listQuery.js';
@@ -110,7 +109,7 @@ export const records: Resource = {
       grows: CREATES,
       summary: 'Create a record',
       allow: 'write',
-      body: { limit: 'record', schema: json.ref('CreateInput'), example: createExample },
+      body: { limit: 'record', schema: json.ref('CreateInput'), example: { customer_reference: 'PO 4711' } },
       status: 201,
       answer: recordAnswer('The record as created; an order that was sent with its parts has them.'),
       honours: ['idempotency-key'],
@@ -135,7 +134,7 @@ export const records: Resource = {
       description:
         'Fields that the body lacks stay; null clears one. In an order a list of parts replaces the present ones: parts with a known id are changed, others added, missing ones removed.',
       allow: 'write',
-      body: { limit: 'record', schema: json.ref('UpdateInput'), example: updateExample },
+      body: { limit: 'record', schema: json.ref('UpdateInput'), example: { processing_status: 'completed' } },
       answer: recordAnswer('The record as updated.'),
       honours: ['if-match'],
       async handle({ commands }, { req, caller, assetType, path: { id }, body }) {

@@ -14,7 +14,6 @@ import {
 } from '../../commands/referenceTables/cleanUps.js';
 import { MAX_BATCH_ITEMS, MAX_ENTRIES } from '../../domain/limits.js';
 import { DRY_RUN, idempotencyKeyOf, isDryRun } from '../changeOptions.js';
-import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { type Call, CREATES, dataReply, pathText, type Reply, type Resource } from '../routes/operation.js';
 
@@ -97,7 +96,7 @@ export const synchronization: Resource = {
       body: {
         limit: 'batch',
         schema: batchOf(json.ref('BatchItem')),
-        example: (assetType) => ({ items: [{ ...createExample(assetType), _batch_id: EXAMPLE_BATCH_ID }] }),
+        example: { items: [{ external_id: 'C-1001', name: 'Bakkerij De Molen', _batch_id: 'sync-2026-11-21' }] },
       },
       async handle(api, call) {
         const { req, caller, assetType, query, body } = call;
@@ -119,7 +118,7 @@ export const synchronization: Resource = {
       allow: 'write:reference_data',
       tables: 'ReferenceTable',
       query: [DRY_RUN],
-      body: json.bodyOf(cleanUpBody, { batch_id: EXAMPLE_BATCH_ID }),
+      body: json.bodyOf(cleanUpBody, { batch_id: 'sync-2026-11-21' }),
       answer: json.one('CleanUpResult', 'The records were deleted.'),
       honours: ['idempotency-key'],
       async handle(api, call) {

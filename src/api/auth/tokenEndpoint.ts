@@ -54,13 +54,13 @@ export const tokenEndpoint: Resource = {
     'POST /token': {
       id: 'requestToken',
       summary: 'An access token by client credentials',
+      description: 'Takes a form (application/x-www-form-urlencoded) as well.',
       allow: 'anyone',
       // Unknown parameters must be ignored (RFC 6749 §3.2).
       query: 'any',
       body: {
         schema: tokenRequest,
         example: { grant_type: 'client_credentials', client_id: '019aa4a5-…', client_secret: 'das_…' },
-        orForm: true,
         limit: 'credentials',
         read: readFormOrJson,
       },

@@ -1,29 +1,49 @@
-/** Builds a tenant's OpenAPI 3.1 document from the route table and the tenant's tables. */
+/**
+ * Builds a tenant's OpenAPI 3.1 document from the route table and the tenant's tables: paths with the table as a parameter, and
+ * the schemas of each table.
+ */
 import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
-import { tagOf } from '../../commands/preconditions.js';
-import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
-import { ORDER_MODELS } from '../../domain/identity/events.js';
-import { AUDIT_SCOPE, DATA_SCOPES, type Scope } from '../../domain/identity/scopes.js';
-import { standardTables } from '../../domain/identity/tenantTables.js';
-import { MAX_OPENAPI_BYTES } from '../../domain/limits.js';
-import { authenticateClient, authenticateUser, SESSION_COOKIE, sessionTokenIn } from '../auth/principal.js';
-import type { Api, Audience } from '../deps.js';
+import { recordInputSchema, recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
+import type { OrderModel } from '../../domain/identity/events.js';
+import { AUDIT_SCOPE, DATA_SCOPES, isOfPeople, SCOPES, type Scope } from '../../domain/identity/scopes.js';
+import { standardTables, type Tables } from '../../domain/identity/tenantTables.js';
+import { IDEMPOTENCY_KEY_HOURS, MAX_OPENAPI_BYTES, MAX_STRING_LENGTH } from '../../domain/limits.js';
+import { authenticateClient, authenticateUser, sessionTokenIn } from '../auth/principal.js';
+import type { Api, Audience, Described } from '../deps.js';
 import { badRequest, HttpError } from '../errors.js';
 import { limitNetwork } from '../rateLimit.js';
-import type { Area, Call, Resource } from '../routes/operation.js';
+import {
+  type Area,
+  BODY_LIMITS,
+  type BodyDescription,
+  type Call,
+  type HonouredHeader,
+  isTableOperation,
+  type Operation,
+  type PerTable,
+  permissionOn,
+  type Resource,
+  type Route,
+  routesOf,
+  type TableKind,
+} from '../routes/operation.js';
 import { isLocalProgram, isOperatorHost, requestHost, requestOrigin, resolveTenant } from '../tenantHost.js';
-import { ERROR_RESPONSE, errorSchema, headerComponents, pathsOf, tableSchemas } from './paths.js';
-import { createExample, recordInputSchema, updateExample, withPartsOutputSchema } from './records.js';
-import { answer, type JsonSchema, oneOf, type Schemas, tableRef, tableSchemaName } from './schema.js';
-
-/** Bytes of cached descriptions of tables, of all tenants. */
-const OPENAPI_CACHE_BYTES = 32_000_000;
-
-/** Version of the API (spec §9), not of the service. */
-const API_VERSION = '1';
+import {
+  answer,
+  closedObject,
+  type JsonSchema,
+  jsonContent,
+  listOf,
+  oneOf,
+  type Parameter,
+  ref,
+  type Schemas,
+  tableRef,
+  tableSchemaName,
+  text,
+} from './schema.js';
 
 const SCOPE_TEXTS: { readonly [scope in Scope]: string } = {
   'read:reference_data': 'Read Reference Data',
@@ -32,11 +52,78 @@ const SCOPE_TEXTS: { readonly [scope in Scope]: string } = {
   'write:order_data': 'Write order Master Data, status updates included',
   'read:audit': 'Read everything of the tenant, activity included, and change nothing',
 };
+
+const TABLE_KINDS: { readonly [kind in TableKind]: (assetType: Pick<AssetType, 'role'>) => boolean } = {
+  Table: () => true,
+  ReferenceTable: ({ role }) => role === 'reference',
+  OrderTable: ({ role }) => role === 'order',
+  PartTable: ({ role }) => role === 'part',
+};
+
+const errorSchema: JsonSchema = {
+  ...closedObject({
+    message: { ...text, description: 'What is wrong; of a 422 the first of the messages.' },
+    error: { ...text, description: 'Why, or what to do about it; of a 500 the id of the request.' },
+    errors: {
+      type: 'object',
+      description: 'Of a 422: messages by field; of a batch by `items` or `items.<index>.<field>`.',
+      additionalProperties: { ...listOf(text), minItems: 1 },
+    },
+    error_description: { ...text, description: 'At the token endpoint (RFC 6749 §5.2), where `error` is a code.' },
+  }),
+  required: ['message'],
+};
+
+const ERRORS =
+  '400 bad request, 401 no valid token, 403 a scope or role is missing, 404 no such table or record, 405 no such method, 409 its state does not allow this, 412 the record has changed since the ETag of If-Match, 413 too large, 415 not JSON, 422 invalid (nothing was stored), 429 too many requests, 500 the service failed, 503 no answer is possible now (the error of a change says whether it may have been written), 507 a quota is used up.';
+
+/** Making a document takes some 10 ms. */
+const CACHE_BYTES = 32_000_000;
+type Finished = { readonly tables: Tables; readonly json: string };
+const STANDARD: { readonly [model in OrderModel]: Tables } = {
+  dyn_stock_order: standardTables('dyn_stock_order'),
+  dyn_transport_order: standardTables('dyn_transport_order'),
+};
+
+/** Makes the documents of these areas, each of which may name the schemas of all. */
+export function openApiWriter(areasOf: { readonly [of in Audience]: readonly Area[] }): Api['openApi'] {
+  const resources = Object.values(areasOf).flatMap((areas) => areas.flatMap((area) => area.resources));
+  const shared: Schemas = Object.assign({ Error: errorSchema }, ...resources.map(({ schemas = {} }) => schemas));
+
+  const made = new LRUCache<string, Finished>({ maxSize: CACHE_BYTES, sizeCalculation: ({ json }) => json.length });
+
+  return (audience, { origin, title, tables }) => {
+    const key = JSON.stringify([audience, origin, title]);
+    const before = made.get(key);
+    if (before?.tables === tables) return before.json;
+    const all = [...tables.values()];
+    const components = {
+      // The answer to any request that is refused or fails (spec §7).
+      responses: { Error: answer(ERRORS, ref('Error')) },
+      securitySchemes: securitySchemesAt(origin),
+    };
+    const paths = pathsOf(areasOf[audience], all);
+    // No operation answers one table's records, but programs of clients read answers as such.
+    const records = audience === 'clients' ? all.map((table) => tableRef('record', table)) : [];
+    const schemas = reachedFrom(JSON.stringify([paths, components, records]), { ...shared, ...tableSchemas(all) });
+    const description = 'Dynamic tables (assets) over one uniform REST interface.';
+    const json = JSON.stringify({
+      openapi: '3.1.0',
+      // The version of the API (spec §9), not of the service.
+      info: { title, version: '1', description },
+      servers: [{ url: origin }],
+      paths,
+      components: { schemas, ...components },
+    });
+    made.set(key, { tables, json });
+    return json;
+  };
+}
+
 /** @param origin of the service: tools need whole URLs */
-const securitySchemesAt = (origin: string) => {
-  const clientOf = (description: string, scopes: readonly Scope[]) => ({
+function securitySchemesAt(origin: string) {
+  const clientOf = (scopes: readonly Scope[]) => ({
     type: 'oauth2',
-    description,
     flows: {
       clientCredentials: {
         tokenUrl: `${origin}/oauth/token`,
@@ -44,119 +131,42 @@ const securitySchemesAt = (origin: string) => {
       },
     },
   });
-  return {
-    oauth2: clientOf('For integrators: client id and secret are made in the settings, under API clients.', DATA_SCOPES),
-    audit: clientOf('For programs that audit.', [AUDIT_SCOPE]),
-    platform: {
-      type: 'http',
-      scheme: 'bearer',
-      bearerFormat: 'JWT',
-      description: 'For users: the token of a session.',
-    },
-    session: {
-      type: 'apiKey',
-      in: 'cookie',
-      name: SESSION_COOKIE,
-      description: 'The same token as a cookie, for the console.',
-    },
-  };
-};
-
-/** For the document at the operator's host, which has nothing of tenants. */
-const OPERATOR_SCHEME = {
-  operator: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The token of an operator session.' },
-};
-
-/** A finished document, and the tables that it describes: one with the same names may describe other fields. */
-type Document = { readonly body: Buffer; readonly tag: string; readonly tables: readonly AssetType[] };
-
-/** Makes the documents of these areas, each of which may name the schemas of all. */
-export function openApiWriter(areasOf: { readonly [of in Audience]: readonly Area[] }): Api['openApi'] {
-  const resources = Object.values(areasOf).flatMap((areas) => areas.flatMap((area) => area.resources));
-  const shared: Schemas = Object.assign(
-    {},
-    { Error: errorSchema },
-    ...resources.map((resource) => resource.schemas ?? {}),
-  );
-  const made = new LRUCache<string, Document>({
-    maxSize: OPENAPI_CACHE_BYTES,
-    sizeCalculation: ({ body }) => body.length,
-  });
-
-  function schemasOf(tables: readonly AssetType[]): Schemas {
-    const all: Schemas[] = [];
-    let size = 0;
-    for (const table of tables) {
-      const schemas = schemasOfTable(table);
-      all.push(schemas);
-      size += JSON.stringify(schemas).length;
-      if (size > MAX_OPENAPI_BYTES) throw tooLargeDocument(tables);
-    }
-    return Object.assign({}, ...all);
-  }
-
-  return (audience, { origin, title, orderModel, tables }) => {
-    const key = JSON.stringify([audience, origin, title, orderModel, tables.map(({ name }) => name)]);
-    const before = made.get(key);
-    if (before?.tables.every((table, at) => table === tables[at])) return before;
-    const orderType = standardTables(orderModel).get(orderModel);
-    if (orderType === undefined) throw new Error(`${orderModel} is no order model.`);
-    const subject = { tables, orderType };
-    const areas = areasOf[audience];
-    const { paths, schemas: ofPaths } = pathsOf(areas, subject);
-    const components = {
-      responses: { Error: ERROR_RESPONSE },
-      headers: headerComponents,
-      securitySchemes: audience === 'operators' ? OPERATOR_SCHEME : securitySchemesAt(origin),
-    };
-    // Operations of people name the tenant's orders, and no other table.
-    const ofSubject = schemasOf(audience === 'people' ? [orderType] : tables);
-    // No operation answers one table's records, but programs read answers as such.
-    const records = tables.map((table) => tableRef('record', table));
-    const schemas = reachedFrom(JSON.stringify([paths, components, records]), {
-      ...shared,
-      ...tableSchemas(subject),
-      ...ofPaths,
-      ...ofSubject,
-    });
-    const description = 'Dynamic tables (assets) over one uniform REST interface.';
-    const info = { title, version: API_VERSION, description };
-    const document = {
-      openapi: '3.1.0',
-      info,
-      servers: [{ url: origin }],
-      paths,
-      components: { schemas, ...components },
-    };
-    const body = Buffer.from(JSON.stringify(document));
-    const finished = { body, tag: tagOf(body), tables };
-    made.set(key, finished);
-    return finished;
-  };
+  const bearer = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The token of a session.' };
+  // Tools ask for all scopes of a scheme, so that of auditors, which most clients lack, has a scheme of its own.
+  return { oauth2: clientOf(DATA_SCOPES), audit: clientOf([AUDIT_SCOPE]), platform: bearer, operator: bearer };
 }
 
-const tooLargeDocument = ({ length }: readonly AssetType[]): HttpError =>
-  new HttpError(
-    413,
-    'The document is too large.',
-    `The description of ${length} tables is over ${MAX_OPENAPI_BYTES} bytes; ask for some of them with ?table=<name>,<name>.`,
-  );
-
-function schemasOfTable(assetType: AssetType): Schemas {
-  const { name, description, role, supportingData } = assetType;
-  return {
-    [tableSchemaName.record(name)]: { ...recordOutputSchema(assetType), description },
-    [tableSchemaName.create(name)]: {
-      ...recordInputSchema(assetType, 'create'),
-      examples: [createExample(assetType)],
-    },
-    [tableSchemaName.update(name)]: {
-      ...recordInputSchema(assetType, 'update'),
-      examples: [updateExample(assetType)],
-    },
-    ...(role === 'order' && { [tableSchemaName.whole(name)]: withPartsOutputSchema(assetType) }),
-    ...(supportingData && { [tableSchemaName.batchItem(name)]: recordInputSchema(assetType, 'batchItem') }),
-  };
+/** The schemas of all tables, their names by kind, and the bodies that one of them takes. @throws HttpError 413 */
+function tableSchemas(tables: readonly AssetType[]): Schemas {
+  const schemas: Record<string, JsonSchema> = {};
+  let size = 0;
+  for (const table of tables) {
+    const { name, supportingData } = table;
+    const own = {
+      [tableSchemaName.record(name)]: recordOutputSchema(table),
+      [tableSchemaName.create(name)]: recordInputSchema(table, 'create'),
+      [tableSchemaName.update(name)]: recordInputSchema(table, 'update'),
+      ...(supportingData && { [tableSchemaName.batchItem(name)]: recordInputSchema(table, 'batchItem') }),
+    };
+    size += JSON.stringify(own).length;
+    if (size > MAX_OPENAPI_BYTES)
+      throw new HttpError(
+        413,
+        'The document is too large.',
+        `The description of ${tables.length} tables is over ${MAX_OPENAPI_BYTES} bytes; GET …/<table>/info describes each.`,
+      );
+    Object.assign(schemas, own);
+  }
+  for (const [kind, isOfKind] of Object.entries(TABLE_KINDS))
+    schemas[`${kind}Name`] = oneOf(tables.filter(isOfKind).map(({ name }) => name));
+  const anyOf = (kind: 'create' | 'update' | 'batchItem', of = tables): JsonSchema => ({
+    description: 'That of the table.',
+    anyOf: of.map((table) => tableRef(kind, table)),
+  });
+  schemas.CreateInput = anyOf('create');
+  schemas.UpdateInput = anyOf('update');
+  schemas.BatchItem = anyOf('batchItem', tables.filter(TABLE_KINDS.ReferenceTable));
+  return schemas;
 }
 
 /** Those schemas that a text refers to, or one of them. */
@@ -174,18 +184,101 @@ function reachedFrom(text: string, schemas: Schemas): Schemas {
   return reached;
 }
 
-/** `?table=dyn_item,dyn_party`, or the parameter several times. */
-const namedTables = (query: URLSearchParams): readonly string[] =>
-  query.getAll('table').flatMap((names) => names.split(',').filter((name) => name !== ''));
+/** Operations by method, and the parameters of the path. */
+type PathItem = { readonly [method: string]: object };
 
-const AUDIENCES = ['clients', 'people'];
-
-/** @throws HttpError 400 */
-function isForPeople(query: URLSearchParams): boolean {
-  const audience = query.get('for') ?? 'clients';
-  if (!AUDIENCES.includes(audience)) throw badRequest(`for must be ${AUDIENCES.join(' or ')}.`);
-  return audience === 'people';
+function pathsOf(areas: readonly Area[], tables: readonly AssetType[]): { readonly [path: string]: PathItem } {
+  const paths: Record<string, PathItem> = {};
+  for (const area of areas) {
+    for (const route of routesOf(area)) {
+      const { path, parameters } = documentedPath(route);
+      const fullPath = `${area.prefix}${path}` || '/';
+      const item = paths[fullPath] ?? (parameters.length === 0 ? {} : { parameters });
+      paths[fullPath] = { ...item, [route.method.toLowerCase()]: operationObject(route, tables) };
+    }
+  }
+  return paths;
 }
+
+/** `:name` or `*name` becomes the parameter that the resource describes; that of a table operation's `:table` is its own. */
+function documentedPath({ path: ofRoute, operation, resource }: Route) {
+  const parameters: Parameter[] = [];
+  const path = ofRoute.replace(/[:*](\w+)/g, (_, name: string) => {
+    if (name === 'table' && isTableOperation(operation)) return '{table}';
+    const parameter = resource.pathParameters?.[name];
+    if (parameter === undefined) throw new Error(`${ofRoute} has a parameter ${name} that nothing describes.`);
+    parameters.push(parameter);
+    return `{${parameter.name}}`;
+  });
+  return { path: path === '/' ? '' : path, parameters };
+}
+
+/**
+ * No parameters, as tools would send them with values of their own: a key that is made once, so that a second record is
+ * refused, or a tag that no record has.
+ */
+const HEADER_TEXTS: { readonly [name in HonouredHeader]: string } = {
+  'if-match': 'The header field If-Match may have the ETag of the record: if it has changed since, the answer is 412.',
+  'idempotency-key': `The header field Idempotency-Key may have a name of at most ${MAX_STRING_LENGTH} characters for the request: sent again within ${IDEMPOTENCY_KEY_HOURS} hours, it changes nothing and gets the same answer, with Idempotency-Replayed: true.`,
+};
+
+function operationObject({ operation, resource }: Route, tables: readonly AssetType[]) {
+  const { id, summary, description, body, status = 200, honours = [], query = [] } = operation;
+  const orderType = tables.find(TABLE_KINDS.OrderTable);
+  if (orderType === undefined) throw new Error('The tenant has no table of orders.');
+  const texts = [...(description === undefined ? [] : [description]), ...honours.map((name) => HEADER_TEXTS[name])];
+  const parameters = [
+    ...(isTableOperation(operation)
+      ? [{ name: 'table', in: 'path', required: true, schema: ref(`${operation.tables ?? 'Table'}Name`) }]
+      : []),
+    ...(query === 'any' ? [] : query).flatMap(
+      ({ ofTables, ...parameter }) =>
+        ofTables?.(isTableOperation(operation) ? tables : [orderType]) ?? [
+          { schema: {}, ...parameter, in: 'query' as const },
+        ],
+    ),
+  ];
+  return {
+    operationId: id,
+    ...(summary === undefined ? {} : { summary }),
+    ...(texts.length === 0 ? {} : { description: texts.join(' ') }),
+    tags: [resource.tag],
+    security: securityOf(operation),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined ? {} : { requestBody: requestBody(body, orderType) }),
+    responses: {
+      [status]: madeFor(orderType, operation.answer),
+      default: { $ref: '#/components/responses/Error' },
+    },
+  };
+}
+
+const isMade = <T>(value: PerTable<T>): value is (assetType: AssetType) => T => typeof value === 'function';
+const madeFor = <T>(assetType: AssetType, value: PerTable<T>): T => (isMade(value) ? value(assetType) : value);
+
+function securityOf(operation: Operation) {
+  const { tables = 'Table' } = operation;
+  const kinds = tables === 'Table' ? [true, false] : [tables === 'ReferenceTable'];
+  const needed = new Set(kinds.map((supportingData) => permissionOn(operation, () => ({ supportingData }))));
+  return [...needed].flatMap((permission): readonly { readonly [scheme: string]: readonly Scope[] }[] => {
+    if (permission === undefined) return [];
+    if (permission === 'operators') return [{ operator: [] }];
+    if (isOfPeople(permission)) return [{ platform: [] }];
+    const scopes = permission === 'clients' ? SCOPES.filter((scope) => scope.startsWith('read:')) : [permission];
+    return scopes.map((scope) => ({ [scope === AUDIT_SCOPE ? 'audit' : 'oauth2']: [scope] }));
+  });
+}
+
+function requestBody({ schema, example, optional, limit = 'settings' }: BodyDescription, orderType: AssetType) {
+  const bytes = BODY_LIMITS[limit];
+  return {
+    ...(Number.isFinite(bytes) && { description: `At most ${bytes} bytes.` }),
+    required: optional !== true,
+    content: jsonContent(madeFor(orderType, schema), example),
+  };
+}
+
+const AUDIENCES = ['clients', 'people'] as const;
 
 /**
  * Whether the request may see the tenant's own tables and name: with a token of the tenant, or from a program on this
@@ -217,38 +310,28 @@ export const openApi: Resource = {
           description: 'clients: the operations of API clients. people: those of the platform, with a session.',
           schema: { ...oneOf(AUDIENCES), default: 'clients' },
         },
-        {
-          name: 'table',
-          repeats: true,
-          description: 'Describe these tables only: names separated by commas. All by default.',
-          schema: { type: 'string' },
-        },
       ],
       answer: answer('OpenAPI 3.1.', { type: 'object' }),
       async handle(api, call) {
         await limitNetwork(api, call.req, call.res);
-        const { body, tag } = await documentFor(api, call);
-        return { headers: { 'Cache-Control': 'no-cache' }, body, tag };
+        return { headers: { 'Cache-Control': 'no-cache' }, body: api.openApi(...(await documentFor(api, call))) };
       },
     },
   },
 };
 
-async function documentFor(api: Api, { req, res, query }: Call) {
+async function documentFor(api: Api, { req, res, query }: Call): Promise<[Audience, Described]> {
+  const audience = AUDIENCES.find((each) => each === (query.get('for') ?? 'clients'));
+  if (audience === undefined) throw badRequest(`for must be ${AUDIENCES.join(' or ')}.`);
   const origin = requestOrigin(req, api.config);
   if (isOperatorHost(requestHost(req, api.config), api.config)) {
     const title = "Dynamic Assets: the operator's API";
-    return api.openApi('operators', { origin, title, orderModel: ORDER_MODELS[0], tables: [] });
+    return ['operators', { origin, title, tables: STANDARD.dyn_stock_order }];
   }
   await resolveTenant(api, req, res);
   const seesAll = await maySeeAll(api, req, res);
   const { displayName, orderModel, assetTypes } = req.context.tenant;
-  const shown = seesAll ? assetTypes : standardTables(orderModel);
+  const tables = seesAll ? assetTypes : STANDARD[orderModel];
   const title = seesAll ? `Dynamic Assets API of ${displayName}` : 'Dynamic Assets API';
-  if (isForPeople(query))
-    return api.openApi('people', { origin, title: `${title}: for people`, orderModel, tables: [] });
-  const names = namedTables(query);
-  const tables =
-    names.length === 0 ? [...shown.values()] : names.map((name) => assetTypeOf({ assetTypes: shown }, name));
-  return api.openApi('clients', { origin, title, orderModel, tables: [...new Set(tables)] });
+  return [audience, { origin, title: audience === 'people' ? `${title}: for people` : title, tables }];
 }

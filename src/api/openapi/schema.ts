@@ -6,7 +6,7 @@ export { closedObject, type JsonSchema };
 
 export type Parameter = {
   readonly name: string;
-  readonly in: 'query' | 'path' | 'header';
+  readonly in: 'query' | 'path';
   readonly required?: boolean;
   readonly description?: string;
   readonly schema: JsonSchema;
@@ -16,21 +16,14 @@ export type Parameter = {
   readonly explode?: true;
 };
 
-export type Ref = { readonly $ref: string };
-
 export type MediaTypes = {
   readonly [mediaType: string]: { readonly schema: JsonSchema; readonly example?: unknown };
 };
 
-export type Header = { readonly description: string; readonly schema: JsonSchema };
-
 export type ResponseObject = {
   readonly description: string;
-  readonly headers?: { readonly [name: string]: Header | Ref };
   readonly content?: MediaTypes;
 };
-
-export type Responses = { readonly [status: string]: ResponseObject | Ref };
 
 export type Schemas = { readonly [name: string]: JsonSchema };
 
@@ -44,7 +37,7 @@ export const timestamp: JsonSchema = { type: 'string', format: 'date-time' };
 export const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items });
 export const oneOf = (values: readonly string[]): JsonSchema => ({ type: 'string', enum: values });
 export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
-export const ref = (name: string): Ref => ({ $ref: `#/components/schemas/${name}` });
+export const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
 /** `dyn_order_line` becomes DynOrderLine. No two tables have one name: a letter in upper case is all that stands for `_`. */
 const tableName = (table: string): string =>
@@ -53,13 +46,12 @@ const tableName = (table: string): string =>
 /** Names of a table's schemas. Table names begin with `Dyn`, so the prefixes cannot cause a clash. */
 export const tableSchemaName = {
   record: (table: string): string => tableName(table),
-  whole: (table: string): string => `Whole${tableName(table)}`,
   create: (table: string): string => `Create${tableName(table)}Input`,
   update: (table: string): string => `Update${tableName(table)}Input`,
   batchItem: (table: string): string => `Batch${tableName(table)}Item`,
 } as const;
 
-export const tableRef = (kind: keyof typeof tableSchemaName, { name }: { readonly name: string }): Ref =>
+export const tableRef = (kind: keyof typeof tableSchemaName, { name }: { readonly name: string }): JsonSchema =>
   ref(tableSchemaName[kind](name));
 
 /**

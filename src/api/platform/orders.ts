@@ -7,7 +7,7 @@ import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/orde
 import { requireOneOf, tagOf } from '../../commands/preconditions.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import { type AssetType, findField, type Relationship } from '../../domain/assetTypes/assetType.js';
-import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
+import { recordInputSchema, recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { boundedList } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import {
@@ -32,7 +32,6 @@ import { writtenReply } from '../assets/records.js';
 import { orderReplay, replayReply } from '../assets/replay.js';
 import { preconditionOf } from '../entityTags.js';
 import { badRequest } from '../errors.js';
-import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { CHANGES, dataReply, RECORD_ID, type Resource } from '../routes/operation.js';
 
@@ -102,10 +101,8 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
   return json.answer('The order.', json.dataOf(document));
 }
 
-const orderResponse =
-  (kind: 'record' | 'whole') =>
-  (orderType: AssetType): json.ResponseObject =>
-    json.answer('The order.', json.dataOf(json.tableRef(kind, orderType)));
+const orderResponse = (orderType: AssetType): json.ResponseObject =>
+  json.answer('The order.', json.dataOf(json.tableRef('record', orderType)));
 
 /** The relationship by which an order names its customer. */
 const customerOf = (tenant: Tenant): Relationship | undefined =>
@@ -242,7 +239,7 @@ export const orders: Resource = {
         schema: saveSchema,
         example: { customer_reference: 'PO 4711', processing_status: 'validated' },
       },
-      answer: orderResponse('whole'),
+      answer: orderResponse,
       honours: ['if-match'],
       async handle({ commands, queries }, { req, caller, tenant, path, body }) {
         const precondition = preconditionOf(req);
@@ -283,7 +280,7 @@ export const orders: Resource = {
         'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the missing objects.',
       allow: 'validators',
       body: { ...json.bodyOf(approveBody, { override: true, reason: 'The item follows tomorrow.' }), optional: true },
-      answer: orderResponse('record'),
+      answer: orderResponse,
       async handle({ commands }, { caller, path, body, person }) {
         const { reason } = parseBody(approveBody, body);
         return writtenReply(await approveOrder(commands, caller, path.id, person, reason));
@@ -294,7 +291,7 @@ export const orders: Resource = {
       summary: 'Reject an order, which is not exported; its reasons are shown with it',
       allow: 'validators',
       body: { ...json.bodyOf(rejectBody, { reasons: ['Ordered twice.'] }), optional: true },
-      answer: orderResponse('record'),
+      answer: orderResponse,
       async handle({ commands }, { caller, path, body }) {
         const { reasons } = parseBody(rejectBody, body);
         return writtenReply(await rejectOrder(commands, caller, path.id, reasons));

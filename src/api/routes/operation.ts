@@ -18,22 +18,12 @@ import type { Api } from '../deps.js';
 import { forbidden, notFound } from '../errors.js';
 import type { AnswerBody } from '../jsonAnswer.js';
 import type { BodyReader } from '../jsonBody.js';
-import {
-  type JsonSchema,
-  NO_CONTENT,
-  type Parameter,
-  type ResponseObject,
-  type Responses,
-  type Schemas,
-} from '../openapi/schema.js';
+import { type JsonSchema, NO_CONTENT, type Parameter, type ResponseObject, type Schemas } from '../openapi/schema.js';
 
 export const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
 
-/**
- * One value for all tables, or a function of the table: that of the path, or the tenant's orders for operations on
- * orders.
- */
+/** A value, or a function of the table of the tenant's orders. */
 export type PerTable<T> = T | ((assetType: AssetType) => T);
 
 export type QueryParameter = {
@@ -43,8 +33,6 @@ export type QueryParameter = {
   readonly schema?: JsonSchema;
   /** For the document; the handler refuses its lack. */
   readonly required?: true;
-  /** May occur more than once. */
-  readonly repeats?: true;
   /** Documents the parameters for the tenant's tables, instead of `schema`. */
   readonly ofTables?: (tables: readonly AssetType[]) => readonly Parameter[];
 };
@@ -60,11 +48,9 @@ type BodyLimit = keyof typeof BODY_LIMITS;
 
 export type BodyDescription = {
   readonly schema: PerTable<JsonSchema>;
-  readonly example: PerTable<object>;
+  readonly example: object;
   /** If absent, the body is `{}`. */
   readonly optional?: true;
-  /** Also takes a form (RFC 6749 Appendix B). */
-  readonly orForm?: true;
   /** Size limit; `settings` by default. */
   readonly limit?: BodyLimit;
   /** Replaces the reader of JSON bodies. */
@@ -90,7 +76,7 @@ export type Operation = {
   readonly allow: Allowed;
   /** False: a client needs the scope, and the path has no table. */
   readonly isOnTable?: false;
-  /** Of an operation of clients on a table: the tables for which the document has it; all by default. */
+  /** Of an operation of clients on a table: the tables that it is for; all by default. */
   readonly tables?: TableKind;
   /** Also for a user who must change their password first. */
   readonly withFirstPassword?: true;
@@ -111,8 +97,6 @@ export type Operation = {
   /** Status of success; 200 by default. */
   readonly status?: 200 | 201 | 202 | 204 | 302;
   readonly answer: PerTable<ResponseObject>;
-  /** Its answers besides that and errors. */
-  readonly answers?: Responses;
   readonly handle: Handler;
 };
 
@@ -128,7 +112,10 @@ export const isTableOperation = ({ allow, isOnTable }: Operation): boolean =>
   isOnTable !== false && (allow === 'read' || allow === 'write' || isScope(allow));
 
 /** What the caller needs for the operation, on this table; undefined if nothing. */
-export const permissionOn = ({ allow }: Operation, assetType: () => AssetType): Permission | undefined => {
+export const permissionOn = (
+  { allow }: Operation,
+  assetType: () => Pick<AssetType, 'supportingData'>,
+): Permission | undefined => {
   if (allow === 'read' || allow === 'write') return scopeFor(allow, assetType().supportingData);
   return allow === 'anyone' ? undefined : allow;
 };

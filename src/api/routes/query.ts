@@ -61,42 +61,21 @@ export function parametersCheck(parameters: readonly QueryParameter[]): (query: 
   const names = parameters.map(({ name }) => name);
   const exact = new Set(names.map(beforeBracket));
   const bracketed = new Set(names.filter((name) => name.includes('[')).map(beforeBracket));
-  const repeatable = new Set(parameters.filter(({ repeats }) => repeats === true).map(({ name }) => name));
   return (query) => {
     for (const name of query.keys()) {
       const isBracketed = bracketed.has(beforeBracket(name));
       if (!exact.has(name) && !isBracketed)
         throw badRequest(`Unknown parameter ${shownName(name)}; there are ${names.join(', ') || 'none'}.`);
-      const isRepeatable = isBracketed || repeatable.has(name);
-      if (!isRepeatable && query.getAll(name).length > 1) throw badRequest(`${name} is given twice.`);
+      if (!isBracketed && query.getAll(name).length > 1) throw badRequest(`${name} is given twice.`);
     }
   };
 }
 
-/** Fields that demand something of how the request is carried out. */
-const DEMANDS = [
-  'if-match',
-  'if-none-match',
-  'if-unmodified-since',
-  'content-range',
-  'prefer',
-  'idempotency-key',
-  'x-idempotency-key',
-  'x-http-method-override',
-  'x-http-method',
-  'x-method-override',
-];
-
-/** Harmless on any GET: the answer is the same, or shows whether they were honoured. */
-const FOR_READS = ['if-none-match', 'prefer'];
-
 /**
- * Makes a check that throws HttpError 400 for a field that the operation does not honour, if the client relies on it. Wishes
- * about the answer (Accept, Accept-Encoding, If-Modified-Since, Range) may be ignored, since the answer shows it.
+ * Makes a check that throws HttpError 400 for a field on which the client relies and that the operation does not honour.
  */
 export function refusedHeadersCheck(method: string, honoured: readonly HonouredHeader[]): (req: Request) => void {
-  const accepted: readonly string[] = method === 'GET' ? [...honoured, ...FOR_READS] : honoured;
-  const refused = DEMANDS.filter((name) => !accepted.includes(name));
+  const refused = (['if-match', 'idempotency-key'] as const).filter((name) => !honoured.includes(name));
   return ({ headers }) => {
     for (const name of refused) {
       if (headers[name] !== undefined) throw badRequest(`${method} does not honour ${name} here; send it without.`);

@@ -1,9 +1,10 @@
-/** JSON Schema (2020-12) of records in bodies, answers and webhook payloads. */
+/** JSON Schema (2020-12) of records in bodies and answers. */
 import { MAX_LIST_ENTRIES, MAX_STRING_LENGTH } from '../limits.js';
 import { FAILED } from '../order/events.js';
 import type { AssetField, AssetType } from './assetType.js';
 import { fieldRules, type JsonSchema } from './fieldTypes.js';
 import type { BodyKind } from './recordSchema.js';
+import { stockModel, transportModel } from './standardTables.js';
 
 export type { JsonSchema };
 export type Properties = { readonly [name: string]: JsonSchema };
@@ -20,23 +21,29 @@ const orNull = (schema: JsonSchema): JsonSchema =>
 
 const TIMESTAMP: JsonSchema = { type: 'string', format: 'date-time', description: 'UTC, with microseconds.' };
 
-/** A record in an answer: has every field, and may get further ones later. */
-export function recordOutputSchema(assetType: AssetType): JsonSchema {
-  return {
-    description: assetType.description,
-    ...closedObject(recordProperties(assetType)),
-  };
-}
+/** Parts are Master Data: the same for all tenants. */
+const PARTS = [...stockModel, ...transportModel].filter(({ role }) => role === 'part');
 
-/** The properties of a record: id, created_at, updated_at, then each field of the asset type. */
-function recordProperties(assetType: AssetType): Properties {
-  const fields = assetType.fields.map((field) => [field.name, outputField(assetType, field)] as const);
-  return {
+/** The lists of parts in an order, or in a part. */
+const partLists = ({ relationships }: AssetType, schemaOf: (part: AssetType) => JsonSchema): Properties =>
+  Object.fromEntries(
+    PARTS.flatMap((part) =>
+      relationships
+        .filter(({ kind, table }) => kind === 'has_many' && table === part.name)
+        .map(({ name }) => [name, { type: 'array', items: schemaOf(part) }]),
+    ),
+  );
+
+/** A record in an answer: has every field, and may get further ones later. An order may be shown with its parts. */
+export function recordOutputSchema(assetType: AssetType): JsonSchema {
+  const own = {
     id: { type: 'string', format: 'uuid' },
     created_at: TIMESTAMP,
     updated_at: TIMESTAMP,
-    ...Object.fromEntries(fields),
+    ...Object.fromEntries(assetType.fields.map((field) => [field.name, outputField(assetType, field)])),
   };
+  const properties = { ...own, ...partLists(assetType, recordOutputSchema) };
+  return { ...closedObject(own), description: assetType.description, properties };
 }
 
 /** Without one that only repeats the name: those would be a fifth of a document. */
@@ -64,21 +71,27 @@ function outputValue(field: AssetField): JsonSchema {
 
 const IGNORED: JsonSchema = { description: 'Set by the service; accepted and ignored.' };
 
-/** Body of a create or update, or one item of a batch: what `checkRecord` takes. */
-export function recordInputSchema({ fields }: AssetType, kind: BodyKind): JsonSchema {
-  const properties = fields.map((field) => [field.name, { ...labelOf(field), ...inputField(field) }] as const);
+/**
+ * Body of a create or update, or one item of a batch: what `checkRecord` takes, and the parts of an order.
+ * @param parent the field of a part that need not name the record within which it stands
+ */
+export function recordInputSchema(assetType: AssetType, kind: BodyKind, parent?: string): JsonSchema {
+  const { fields } = assetType;
   return {
     type: 'object',
     properties: {
-      ...Object.fromEntries(properties),
+      ...Object.fromEntries(fields.map((field) => [field.name, { ...labelOf(field), ...inputField(field) }])),
       id: orNull({ type: 'string', format: 'uuid' }),
       created_at: IGNORED,
       updated_at: IGNORED,
-      ...(kind === 'batchItem'
-        ? { _batch_id: orNull({ type: 'string', minLength: 1, maxLength: MAX_STRING_LENGTH }) }
-        : {}),
+      ...(kind === 'batchItem' && {
+        _batch_id: orNull({ type: 'string', minLength: 1, maxLength: MAX_STRING_LENGTH }),
+      }),
+      ...partLists(assetType, (part) => recordInputSchema(part, kind, part.parent?.field)),
     },
-    required: kind === 'update' ? [] : fields.filter(({ required }) => required).map(({ name }) => name),
+    required: fields
+      .filter(({ name, required }) => required && kind !== 'update' && name !== parent)
+      .map(({ name }) => name),
     additionalProperties: false,
   };
 }
@@ -86,7 +99,8 @@ export function recordInputSchema({ fields }: AssetType, kind: BodyKind): JsonSc
 function inputField(field: AssetField): JsonSchema {
   if (field.readOnly === true) return IGNORED;
   const value = inputValue(field);
-  if (!field.required) return orNull(value);
+  // An order always has a status.
+  if (!field.required) return field.oneOf === undefined ? orNull(value) : value;
   return field.type === 'String' && field.format === undefined ? { ...value, minLength: 1 } : value;
 }
 

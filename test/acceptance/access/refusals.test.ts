@@ -193,17 +193,10 @@ const PROMISES: readonly Row[] = (
     ['If-Match', '*', 'POST', BATCH],
     ['If-Match', '"1"', 'POST', `${ORDER}/approve`],
     ['If-Match', '"1"', 'GET', ITEMS],
-    ['If-None-Match', '*', 'POST', ITEMS],
-    ['If-None-Match', '*', 'PUT', ONE],
-    ['If-Unmodified-Since', 'Sun, 22 Nov 2026 10:00:00 GMT', 'PUT', ONE],
-    ['Content-Range', 'bytes 0-1/2', 'PUT', ONE],
-    ['Prefer', 'tx=rollback', 'POST', CLEAN_UP],
     ['Idempotency-Key', 'k-1', 'PUT', ONE],
     ['Idempotency-Key', 'k-1', 'POST', `${ORDER}/reject`],
     ['Idempotency-Key', 'k-1', 'POST', WEBHOOKS],
     ['Idempotency-Key', 'k-1', 'POST', `${ASSETS}/dyn_item/syncs`],
-    ['X-Idempotency-Key', 'k-1', 'POST', ITEMS],
-    ['X-HTTP-Method-Override', 'DELETE', 'POST', ITEMS],
   ] as const
 ).map(([name, value, method, path]) => [
   'RFC 9110 §13.1',

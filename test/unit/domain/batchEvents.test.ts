@@ -1,6 +1,7 @@
 /** Events of a batch: each has a bounded size, and all of them carry everything once. What a batch does is tried over HTTP. */
-import { dynParty } from '#app/domain/assetTypes/standardTables.js';
+
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
+import { dynParty } from '#app/domain/assetTypes/standardTables.js';
 import { upsertBatch } from '#app/domain/referenceTable/decide.js';
 
 const id = (n: number) => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`;
