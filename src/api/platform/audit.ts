@@ -157,7 +157,6 @@ export const audit: Resource = {
         'A ZIP archive: the replay, the events of the order and of its deliveries to the byte, a proof of each that the last checkpoint covers, programs that check them, and HOW-TO-CHECK.md. That somebody exported it is an entry of the activity.',
       answer: {
         description: 'The archive.',
-        headers: { 'Content-Disposition': { description: 'Its name.', schema: { type: 'string' } } },
         content: { [ZIP_TYPE]: { schema: { type: 'string', format: 'binary' } } },
       },
       // It is noted in the log.
