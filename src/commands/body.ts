@@ -2,7 +2,13 @@
 import { z } from 'zod';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList } from '../domain/assetTypes/fieldErrors.js';
-import { isStorableText, UNSTORABLE_TEXT } from '../domain/assetTypes/fieldTypes.js';
+import {
+  FIELD_RULES,
+  isStorableText,
+  Refusal,
+  readDateTime,
+  UNSTORABLE_TEXT,
+} from '../domain/assetTypes/fieldTypes.js';
 import { type BodyKind, checkRecord, type RecordInput } from '../domain/assetTypes/recordSchema.js';
 import { MAX_STRING_LENGTH } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
@@ -13,10 +19,21 @@ export const shortText = z
   .min(1, 'must not be empty.')
   .max(MAX_STRING_LENGTH, `must be at most ${MAX_STRING_LENGTH} characters.`);
 
+/** A time in a body or query, as a DateTime field takes it. Becomes UTC with six digits. */
+export const dateTime = z
+  .string('must be a string.')
+  .meta(FIELD_RULES.DateTime.input)
+  .transform((value, context): string => {
+    const time = readDateTime(value);
+    if (!(time instanceof Refusal)) return time;
+    context.addIssue({ code: 'custom', message: time.message });
+    return z.NEVER;
+  });
+
 /** The fields of a record that a body names. @throws ValidationError with every error by field */
 export function checkedInput(assetType: AssetType, kind: BodyKind, body: unknown): RecordInput {
   const result = checkRecord(assetType, kind, body);
-  if (!result.ok) throw new ValidationError(result.errors, result.unnamed);
+  if (!result.ok) throw new ValidationError(result.errors);
   return result.input;
 }
 
@@ -28,10 +45,9 @@ export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.outp
   const result = schema.safeParse(body, { reportInput: true });
   const errors = new FieldErrorList();
   errors.addIssues(result.error?.issues ?? [], ({ code, input }) => code === 'invalid_type' && input === undefined);
-  for (const field of unstorableIn(body))
-    if (!errors.has(field)) errors.add(field, `The ${field} field ${UNSTORABLE_TEXT}`);
-  if (result.success && errors.count === 0) return result.data;
-  throw new ValidationError(errors.toErrors(), errors.unnamed);
+  for (const field of unstorableIn(body)) errors.add(field, `The ${field} field ${UNSTORABLE_TEXT}`);
+  if (result.success && errors.isEmpty) return result.data;
+  throw new ValidationError(errors.toErrors());
 }
 
 function unstorableIn(value: unknown, field = ''): readonly string[] {

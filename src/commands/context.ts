@@ -4,6 +4,7 @@ import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/fieldErrors.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventKey } from '../domain/keyUse.js';
+import { MAX_ERRORS } from '../domain/limits.js';
 import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
 import type { RowProgress, RowReads } from '../ports/rowStore.js';
 import type { Queries } from '../queries/queries.js';
@@ -77,14 +78,11 @@ export class ValidationError extends Error {
   override readonly name = 'ValidationError';
   readonly errors: FieldErrors;
 
-  /** @param unnamed how many more errors there are; @param advice what to do, beside mending them */
-  constructor(errors: FieldErrors, unnamed = 0, advice = '') {
+  constructor(errors: FieldErrors) {
     const first = new FieldErrorList();
     first.addAll(errors);
-    const more = first.unnamed + unnamed;
     const message = Object.values(errors)[0]?.[0] ?? 'The given data was invalid.';
-    const texts = [message, more === 0 ? '' : `(At least ${more} more errors are not listed here.)`, advice];
-    super(texts.filter((text) => text !== '').join(' '));
+    super(first.isFull ? `${message} (There may be more errors than these ${MAX_ERRORS}.)` : message);
     this.errors = first.toErrors();
   }
 }

@@ -73,7 +73,7 @@ test('a type of field: one entry, and values are checked and described', () => {
     }));`;
   expect(run(program)).toEqual({
     taken: { ok: true, input: { fields: { share: 50 } } },
-    refused: { ok: false, errors: { share: ['The share field must be 0 to 100.'] }, unnamed: 0 },
+    refused: { ok: false, errors: { share: ['The share field must be 0 to 100.'] } },
     shown: 100,
   });
 });

@@ -3,6 +3,7 @@
  * and `filter[<field>][<operator>]=` for a typed value; and what lists without page numbers have in common.
  */
 import { z } from 'zod';
+import { dateTime } from '../../commands/body.js';
 import {
   ALWAYS_SORTABLE,
   type AssetField,
@@ -11,7 +12,6 @@ import {
   isSortable,
 } from '../../domain/assetTypes/assetType.js';
 import { DECIMAL_TEXT, fieldRules, isHeldByDouble, Refusal } from '../../domain/assetTypes/fieldTypes.js';
-import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import { MAX_FILTER_VALUES, MAX_SORT_TERMS, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Sort } from '../../ports/rowStore.js';

@@ -1,9 +1,9 @@
 /** Reads of an earlier moment: `at=` names it, by a time or by a position of the log. */
 import type { Request } from 'express';
 import { z } from 'zod';
+import { dateTime } from '../../commands/body.js';
 import { tenantEnd } from '../../commands/catchUp.js';
 import { loadStream } from '../../commands/writeStream.js';
-import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import { evolveTenant, type OwnTenant, type Tenant } from '../../domain/identity/directory.js';
 import type { DirectoryEvent } from '../../domain/identity/events.js';
 import { tenantStream } from '../../domain/streams.js';

@@ -2,8 +2,9 @@
  * Pages of a list, by number (spec §2.2) or by cursor, made around records that are JSON text already. Cursors go in the
  * order of creation and stay consistent at any depth while others write.
  */
+
+import { dateTime } from '../../commands/body.js';
 import type { RecordView } from '../../domain/assetTypes/assetType.js';
-import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import type { RecordsBehind } from '../../queries/records.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';

@@ -3,6 +3,7 @@
  * the answer to the request that made it.
  */
 import { z } from 'zod';
+import { dateTime } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
 import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
 import { loadDelivery } from '../../commands/webhooks/deliveryStream.js';
@@ -22,7 +23,6 @@ import {
   rotateWebhookSecret,
   webhookBody,
 } from '../../commands/webhooks/settings.js';
-import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import type { Tenant, Webhook } from '../../domain/identity/directory.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
 import type { DisabledCause } from '../../domain/webhook/events.js';

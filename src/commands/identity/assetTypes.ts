@@ -1,12 +1,6 @@
 /** Customizing Reference Data (spec §1): a tenant adds fields and tables; Master Data stays as it is. */
 import { z } from 'zod';
-import {
-  type AssetField,
-  type AssetType,
-  findField,
-  labelOf,
-  SYSTEM_FIELDS,
-} from '../../domain/assetTypes/assetType.js';
+import { type AssetField, type AssetType, labelOf, SYSTEM_FIELDS } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES, fieldRules } from '../../domain/assetTypes/fieldTypes.js';
 import { boundedList } from '../../domain/boundedList.js';
 import { MAX_FIELDS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH, MAX_TABLES } from '../../domain/limits.js';
@@ -25,7 +19,6 @@ const fieldName = z
   .refine((name) => !['constructor', 'prototype'].includes(name), 'must not be a name that every object has.');
 
 const truth = z.boolean('must be true or false.').default(false);
-const TOO_LONG = `must be at most ${MAX_STRING_LENGTH} for String and ${MAX_LONG_TEXT_LENGTH} for LongText.`;
 
 export const fieldBody = z
   .strictObject({
@@ -35,19 +28,15 @@ export const fieldBody = z
     required: truth,
     filterable: truth,
     sortable: truth,
-    max_length: z
-      .int('must be an integer.')
-      .min(1, 'must be at least 1.')
-      .max(MAX_LONG_TEXT_LENGTH, TOO_LONG)
-      .optional(),
+    max_length: z.int('must be an integer.').min(1, 'must be at least 1.').optional(),
   })
   .refine(({ type, max_length: max = 0 }) => max <= (fieldRules(type).maxLength ?? MAX_STRING_LENGTH), {
     path: ['max_length'],
-    message: TOO_LONG,
+    message: `must be at most ${MAX_STRING_LENGTH} for String and ${MAX_LONG_TEXT_LENGTH} for LongText.`,
   })
-  .refine(({ type, sortable }) => !(type === 'LongText' && sortable), {
+  .refine(({ type, sortable }) => type !== 'LongText' || !sortable, {
     path: ['sortable'],
-    message: 'must be false for LongText: nobody sorts by a text of this length.',
+    message: 'must be false for LongText.',
   });
 
 export const tableBody = z.strictObject({
@@ -66,18 +55,19 @@ export const tableBody = z.strictObject({
   }),
 });
 
+const refuseIf = (isWrong: boolean, field: string, message: string): void => {
+  if (isWrong) throw new ValidationError({ [field]: [message] });
+};
+
 /** @throws ValidationError (also for a name in use, or Master Data); NotFoundError */
 export const addAssetField: DirectoryWrite<[table: string, body: unknown]> = async (commands, caller, table, body) => {
   const field = toField(parseBody(fieldBody, body));
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
-    const assetType = assetTypeOf(tenant, table);
-    if (!assetType.supportingData)
-      throw new ValidationError({ table: [`${table} is Master Data and cannot be customized.`] });
-    if (findField(assetType, field.name) !== undefined || isSystemField(field.name)) {
-      throw new ValidationError({ name: [`${table} has a field ${field.name} already.`] });
-    }
-    if (assetType.fields.length >= MAX_FIELDS)
-      throw new ValidationError({ name: [`${table} has ${MAX_FIELDS} fields; no more fit.`] });
+    const { supportingData, fields } = assetTypeOf(tenant, table);
+    const names = [...SYSTEM_FIELDS, ...fields.map(({ name }) => name)];
+    refuseIf(!supportingData, 'table', `${table} is Master Data and cannot be customized.`);
+    refuseIf(names.includes(field.name), 'name', `${table} has a field ${field.name} already.`);
+    refuseIf(fields.length >= MAX_FIELDS, 'name', `${table} has ${MAX_FIELDS} fields; no more fit.`);
     return [{ type: 'AssetFieldAdded', data: { table, field } }];
   });
 };
@@ -85,16 +75,12 @@ export const addAssetField: DirectoryWrite<[table: string, body: unknown]> = asy
 /** @throws ValidationError (also for a name in use, or a unique field that is not among the fields) */
 export const addAssetTable: DirectoryWrite<[body: unknown]> = async (commands, caller, body) => {
   const assetType = toAssetType(parseBody(tableBody, body));
-  return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
-    if (tenant.assetTypes.has(assetType.name))
-      throw new ValidationError({ name: [`There is an asset ${assetType.name} already.`] });
-    if (tenant.assetTypes.size >= MAX_TABLES)
-      throw new ValidationError({ name: [`There are ${MAX_TABLES} assets; no more fit.`] });
+  return writeDirectory(commands, caller, tenantStream(caller.tenant), ({ assetTypes }) => {
+    refuseIf(assetTypes.has(assetType.name), 'name', `There is an asset ${assetType.name} already.`);
+    refuseIf(assetTypes.size >= MAX_TABLES, 'name', `There are ${MAX_TABLES} assets; no more fit.`);
     return [{ type: 'AssetTableAdded', data: { assetType } }];
   });
 };
-
-const isSystemField = (name: string): boolean => (SYSTEM_FIELDS as readonly string[]).includes(name);
 
 const toField = ({ max_length: maxLength, label, ...input }: z.output<typeof fieldBody>): AssetField => ({
   ...input,
@@ -103,24 +89,21 @@ const toField = ({ max_length: maxLength, label, ...input }: z.output<typeof fie
   custom: true,
 });
 
-function toAssetType(input: z.output<typeof tableBody>): AssetType {
-  const names = input.fields.map((field) => field.name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index || isSystemField(name));
-  if (twice !== undefined)
-    throw new ValidationError({ fields: [`The field ${twice} is given twice, or is a system field.`] });
-  const unique = input.fields.find((field) => field.name === input.unique_field);
-  if (unique === undefined || unique.type !== 'String' || !unique.required) {
-    throw new ValidationError({ unique_field: ['The unique_field must name a required field of type String.'] });
-  }
+function toAssetType({ name, label, description, unique_field: uniqueField, fields }: z.output<typeof tableBody>) {
+  const names = [...SYSTEM_FIELDS, ...fields.map((field) => field.name)];
+  const twice = names.find((each, index) => names.indexOf(each) !== index);
+  refuseIf(twice !== undefined, 'fields', `The field ${twice} is given twice, or is a system field.`);
+  const isUnique = fields.some((each) => each.name === uniqueField && each.type === 'String' && each.required);
+  refuseIf(!isUnique, 'unique_field', 'The unique_field must name a required field of type String.');
   return {
-    name: input.name,
-    label: input.label ?? labelOf(input.name.slice('dyn_'.length)),
-    description: input.description,
+    name,
+    label: label ?? labelOf(name.slice('dyn_'.length)),
+    description,
     supportingData: true,
     role: 'reference',
-    uniqueField: input.unique_field,
-    fields: input.fields.map(toField),
+    uniqueField,
+    fields: fields.map(toField),
     relationships: [],
     custom: true,
-  };
+  } as const satisfies AssetType;
 }

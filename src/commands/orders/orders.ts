@@ -96,12 +96,9 @@ function checkedWhole(
 ): { readonly input: RecordInput; readonly change: PartsChange } {
   const errors = new FieldErrorList();
   const checked = checkRecord(order.assetType, kind, withoutParts(order.assetType, body));
-  if (!checked.ok) {
-    errors.addAll(checked.errors);
-    errors.addUnnamed(checked.unnamed);
-  }
+  if (!checked.ok) errors.addAll(checked.errors);
   const change = decideParts(assetTypes, order, body, newId, errors);
-  if (!checked.ok || errors.count > 0) throw new ValidationError(errors.toErrors(), errors.unnamed);
+  if (!checked.ok || !errors.isEmpty) throw new ValidationError(errors.toErrors());
   return { input: checked.input, change };
 }
 

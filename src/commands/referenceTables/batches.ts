@@ -94,7 +94,7 @@ function itemsOf(body: unknown): readonly unknown[] {
   for (const key of Object.keys(body ?? {}).map(shownName)) {
     if (key !== 'items') unknown.add(key, `${key} is not a field of a batch.`);
   }
-  if (unknown.count > 0) throw new ValidationError(unknown.toErrors(), unknown.unnamed);
+  if (!unknown.isEmpty) throw new ValidationError(unknown.toErrors());
   return items;
 }
 
@@ -104,7 +104,7 @@ function checkItems(assetType: AssetType, items: readonly unknown[]): readonly R
   const inputs: { readonly index: number; readonly input: RecordInput }[] = [];
   for (const [index, item] of items.entries()) {
     // Errors cost more than valid items, and nobody reads thousands of them.
-    if (errors.unnamed > 0) break;
+    if (errors.isFull) break;
     if (typeof item !== 'object' || item === null || Array.isArray(item)) {
       errors.add(`items.${index}`, 'The item must be a JSON object.');
       continue;
@@ -115,9 +115,8 @@ function checkItems(assetType: AssetType, items: readonly unknown[]): readonly R
       continue;
     }
     errors.addAll(checked.errors, `items.${index}.`);
-    errors.addUnnamed(checked.unnamed);
   }
   errors.addAll(duplicateKeys(assetType, inputs));
-  if (errors.count > 0) throw new ValidationError(errors.toErrors(), errors.unnamed);
+  if (!errors.isEmpty) throw new ValidationError(errors.toErrors());
   return inputs.map(({ input }) => input);
 }

@@ -1,9 +1,8 @@
 /** Resends, backfills and test events of a webhook. They are requested here; a process with the role `webhooks` makes them. */
 import { validate } from 'uuid';
 import { z } from 'zod';
-import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import type { DeliverySubject } from '../../domain/webhook/events.js';
-import { parseBody } from '../body.js';
+import { dateTime, parseBody } from '../body.js';
 import { type Caller, NotFoundError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeWebhook } from '../identity/directoryWriter.js';
 import { loadDelivery, requestDelivery } from './deliveryStream.js';

@@ -6,32 +6,31 @@ import { shownName } from '../shownName.js';
 /** Messages by field name, as in the body of a 422. */
 export type FieldErrors = { readonly [field: string]: readonly string[] };
 
-/**
- * Collects the first MAX_ERRORS messages and counts the others. Field names come from outside, so `constructor` and
- * `__proto__` must be names like any other.
- */
+/** The first MAX_ERRORS messages. Field names come from outside, so `__proto__` must be a name like any other. */
 export class FieldErrorList {
   readonly #errors = new Map<string, string[]>();
   #count = 0;
 
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  get isFull(): boolean {
+    return this.#count >= MAX_ERRORS;
+  }
+
   /** Adds an error once: shortened names may be equal. */
   add(field: string, message: string): void {
-    const messages = this.#errors.get(field);
-    if (messages?.includes(message) === true) return;
+    const messages = this.#errors.get(field) ?? [];
+    if (this.isFull || messages.includes(message)) return;
     this.#count += 1;
-    if (this.#count > MAX_ERRORS) return;
-    if (messages === undefined) this.#errors.set(field, [message]);
-    else messages.push(message);
+    this.#errors.set(field, [...messages, message]);
   }
 
   addAll(errors: FieldErrors, prefix = ''): void {
     for (const [field, messages] of Object.entries(errors)) {
       for (const message of messages) this.add(`${prefix}${field}`, message);
     }
-  }
-
-  has(field: string): boolean {
-    return this.#errors.has(field);
   }
 
   /**
@@ -47,20 +46,6 @@ export class FieldErrorList {
       } else if (field === '') this.add('body', 'The body must be a JSON object.');
       else this.add(field, `The ${field} field ${isAbsent(issue) ? 'is required.' : issue.message}`);
     }
-  }
-
-  /** Counts errors without listing them. */
-  addUnnamed(count: number): void {
-    this.#count += count;
-  }
-
-  get count(): number {
-    return this.#count;
-  }
-
-  /** How many errors are not in `toErrors`. */
-  get unnamed(): number {
-    return Math.max(0, this.#count - MAX_ERRORS);
   }
 
   toErrors(): FieldErrors {

@@ -82,16 +82,11 @@ export function significantDigits(number: string): string {
 export const isHeldByDouble = (number: string): boolean =>
   significantDigits(number) === significantDigits(String(Number(number)));
 
-const EXAMPLE_TIME = '2026-11-21T03:11:47.123456Z';
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /** Why a value is refused, to follow "The … field". */
 export class Refusal {
-  constructor(
-    readonly message: string,
-    /** Of a list: its entries that are refused. */
-    readonly entries: readonly (readonly [index: number, message: string])[] = [],
-  ) {}
+  constructor(readonly message: string) {}
 }
 
 type FieldRules = {
@@ -101,7 +96,6 @@ type FieldRules = {
   readonly output: JsonSchema;
   /** In a body, where that takes more or other values. */
   readonly input?: JsonSchema;
-  readonly example: FieldValue;
   /** In the place of an erased value that must not be null. */
   readonly erased: FieldValue;
   /** In characters, where the field has no shorter limit. */
@@ -166,13 +160,12 @@ const TIME = { erased: null, sortsAs: 'text', isRanged: true } as const;
 
 /** The types of asset fields (spec §2.1), and all that is particular to each. */
 export const FIELD_RULES = {
-  String: { ...TEXT, example: 'text', maxLength: MAX_STRING_LENGTH },
-  LongText: { ...TEXT, example: 'A longer text.', maxLength: MAX_LONG_TEXT_LENGTH },
+  String: { ...TEXT, maxLength: MAX_STRING_LENGTH },
+  LongText: { ...TEXT, maxLength: MAX_LONG_TEXT_LENGTH },
   Integer: {
     ...NUMBER,
     read: readInteger,
     output: { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
-    example: 12,
   },
   Decimal: {
     ...NUMBER,
@@ -183,9 +176,8 @@ export const FIELD_RULES = {
       description: `A number, or a text that holds one, of at most ${DECIMAL_MAX_DIGITS} significant digits.`,
       pattern: DECIMAL_TEXT.source,
     },
-    example: 12.5,
   },
-  Date: { ...TIME, read: readDate, output: { type: 'string', format: 'date' }, example: '2026-11-21' },
+  Date: { ...TIME, read: readDate, output: { type: 'string', format: 'date' } },
   DateTime: {
     ...TIME,
     read: readDateTime,
@@ -195,12 +187,10 @@ export const FIELD_RULES = {
       description: 'ISO 8601 or RFC 3339, such as 2026-11-21T04:11:47.123456+01:00. UTC where no zone is given.',
       pattern: DATE_TIME.source,
     },
-    example: EXAMPLE_TIME,
   },
   Boolean: {
     read: (value) => (typeof value === 'boolean' ? value : NO_BOOLEAN),
     output: { type: 'boolean' },
-    example: true,
     erased: false,
     sortsAs: 'number',
     isRanged: false,

@@ -19,8 +19,7 @@ export type RecordInput = {
 
 export type Checked =
   | { readonly ok: true; readonly input: RecordInput }
-  /** `unnamed`: how many more errors there are. */
-  | { readonly ok: false; readonly errors: FieldErrors; readonly unnamed: number };
+  | { readonly ok: false; readonly errors: FieldErrors };
 
 type Read = (value: unknown) => FieldValue | Refusal;
 
@@ -40,8 +39,8 @@ function readList(value: unknown, read: Read): readonly string[] | Refusal {
   if (!Array.isArray(value)) return NO_LIST;
   if (value.length > MAX_LIST_ENTRIES) return TOO_LONG_LIST;
   const entries = value.map(read);
-  const refused = entries.flatMap((each, index) => (each instanceof Refusal ? [[index, each.message] as const] : []));
-  if (refused.length > 0) return new Refusal('', refused);
+  const refused = entries.find((each) => each instanceof Refusal);
+  if (refused !== undefined) return new Refusal(`has an entry that ${refused.message}`);
   return Buffer.byteLength(JSON.stringify(entries)) > MAX_VALUE_BYTES ? TOO_LARGE_LIST : entries.map(String);
 }
 
@@ -78,11 +77,8 @@ const SYSTEM_OF = { create: SYSTEM, update: SYSTEM, batchItem: [...SYSTEM, '_bat
 
 export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown): Checked {
   const errors = new FieldErrorList();
-  const refuse = (name: string, { message, entries }: Refusal): void => {
-    if (entries.length === 0) errors.add(name, `The ${name} field ${message}`);
-    for (const [index, why] of entries) errors.add(`${name}.${index}`, `The ${name}.${index} field ${why}`);
-  };
-  if (!isObject(body)) return { ok: false, errors: { body: ['The body must be a JSON object.'] }, unnamed: 0 };
+  const refuse = (name: string, { message }: Refusal): void => errors.add(name, `The ${name} field ${message}`);
+  if (!isObject(body)) return { ok: false, errors: { body: ['The body must be a JSON object.'] } };
   const fields: Record<string, FieldValue> = {};
   for (const { name, required, readOnly, read } of readersOf(assetType)) {
     const value = readOnly === true ? undefined : ownValue(body, name);
@@ -103,7 +99,7 @@ export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown)
     if (Object.hasOwn(fields, name) || SYSTEM_OF[kind].includes(name) || isFieldOf(assetType, name)) continue;
     errors.add(shownName(name), `${shownName(name)} is not a field of ${assetType.name}.`);
   }
-  if (errors.count > 0) return { ok: false, errors: errors.toErrors(), unnamed: errors.unnamed };
+  if (!errors.isEmpty) return { ok: false, errors: errors.toErrors() };
   return {
     ok: true,
     input: {

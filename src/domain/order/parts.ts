@@ -75,7 +75,7 @@ export function decideParts(
       if (!isList || sent > MAX_ORDER_PARTS) continue;
       for (const [index, item] of items.entries()) {
         // Errors cost more than valid parts, and nobody reads thousands of them.
-        if (errors.unnamed > 0) return;
+        if (errors.isFull) return;
         if (isObject(item)) takePart(assetType, parentId, item, `${path}.${index}`);
         else errors.add(`${path}.${index}`, 'The part must be a JSON object.');
       }
@@ -97,10 +97,8 @@ export function decideParts(
     const own = withoutParts(assetType, item) as Body;
     const parent = (Object.hasOwn(own, field) ? own[field] : undefined) ?? parentId;
     const checked = checkRecord(assetType, known === undefined ? 'create' : 'update', { ...own, [field]: parent });
-    if (!checked.ok) {
-      errors.addAll(checked.errors, `${path}.`);
-      errors.addUnnamed(checked.unnamed);
-    } else {
+    if (!checked.ok) errors.addAll(checked.errors, `${path}.`);
+    else {
       const { fields } = checked.input;
       if (ownValue(fields, field) !== parentId)
         errors.add(`${path}.${field}`, `The ${field} field differs from the id of the record that the part stands in.`);
