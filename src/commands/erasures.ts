@@ -14,7 +14,7 @@ import { ERASURES_STREAM, orderStream, tableStream, tenantStream, usersStream } 
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from './context.js';
 import type { DirectoryCommands } from './identity/directoryWriter.js';
-import { appendEvents, type Loaded, loadStream, NO_STREAM, writeStream } from './writeStream.js';
+import { appendEvents, loadStream, writeStream } from './writeStream.js';
 
 type ErasedRecordName = {
   readonly table: string;
@@ -43,11 +43,8 @@ export async function eraseRecord(
   const place = assetType.role === 'reference' ? { table, id } : { table, id, orderId: orderId ?? id };
   const orderModel = [...assetTypes.values()].find(({ role }) => role === 'order')?.name ?? '';
   const { stream, until } = await eraseFrom(commands, caller, place, orderModel, fields);
-  const names = Object.keys(fields);
-  await sayErased(commands, caller, { type: 'DataErased', data: { ...place, fields: names, reason } });
   const erased = { tenant: caller.tenant, table, id, stream, until, fields };
-  // Last: an interrupted run is repeated as a whole.
-  await recordErasure(commands, caller, erased);
+  await recordErasure(commands, caller, { ...place, fields: Object.keys(fields), reason }, erased);
   return erased;
 }
 
@@ -68,8 +65,7 @@ export async function eraseUser(
     throw new ConflictError(
       `The user ${userId} can still sign in: an admin of the tenant removes the user first, on the platform.`,
     );
-  await sayErased(commands, caller, { type: 'DataErased', data: { userId, fields: USER_FIELDS, reason } });
-  await recordErasure(commands, caller, { tenant: caller.tenant, userId });
+  await recordErasure(commands, caller, { userId, fields: USER_FIELDS, reason }, { tenant: caller.tenant, userId });
 }
 
 /** @throws ValidationError for fields that are not there, or that cannot be erased */
@@ -85,7 +81,7 @@ function erasedFields(assetType: AssetType, named: readonly string[] | undefined
   return fields;
 }
 
-type Covered = Pick<ErasedRecord, 'stream' | 'until'>;
+type Place = { readonly table: string; readonly id: string; readonly orderId?: string | undefined };
 
 /** What a stream says of one record, and of the status of the order that it belongs to. */
 type Trace = {
@@ -95,26 +91,25 @@ type Trace = {
   readonly status?: OrderStatus | undefined;
 };
 
-type Place = { readonly table: string; readonly id: string; readonly orderId?: string | undefined };
+const NOTHING: Trace = { isKnown: false, isThere: false };
 
 function traced(trace: Trace, effect: RowEffect, { table, id, orderId }: Place): Trace {
   if (!('space' in effect)) return trace;
-  if (effect.kind === 'touch' || effect.kind === 'cleanUp') {
-    if (effect.space !== table) return trace;
-    if (effect.kind === 'cleanUp') return { ...trace, isThere: trace.isThere && trace.batch === effect.batch };
-    return effect.ids.includes(id) ? { ...trace, batch: effect.batch } : trace;
-  }
+  const isHere = effect.space === table;
+  if (effect.kind === 'cleanUp')
+    return isHere ? { ...trace, isThere: trace.isThere && trace.batch === effect.batch } : trace;
+  if (effect.kind === 'touch') return isHere && effect.ids.includes(id) ? { ...trace, batch: effect.batch } : trace;
   const set = effect.kind === 'create' ? effect.fields : effect.kind === 'patch' ? effect.set : {};
-  const isOfOrder = effect.id === orderId && set.processing_status !== undefined;
-  const now = isOfOrder ? { ...trace, status: set.processing_status as OrderStatus } : trace;
-  if (effect.space !== table || effect.id !== id || effect.kind === 'redact') return now;
+  const { processing_status: status } = effect.id === orderId ? (set as { processing_status?: OrderStatus }) : {};
+  const now = status === undefined ? trace : { ...trace, status };
+  if (!isHere || effect.id !== id || effect.kind === 'redact') return now;
   if (effect.kind === 'delete') return { ...now, isThere: false };
   const { batch = now.batch } = effect;
   return { ...now, isKnown: true, isThere: true, batch };
 }
 
 /**
- * Decides on all of a stream. After a conflict only what is new is read, as it may be long.
+ * Decides on all of a stream.
  * @returns what the erasure covers: everything before its own events
  */
 async function eraseFrom(
@@ -123,7 +118,7 @@ async function eraseFrom(
   place: Place,
   orderModel: string,
   erased: Fields,
-): Promise<Covered> {
+): Promise<Pick<ErasedRecord, 'stream' | 'until'>> {
   const { table, id, orderId } = place;
   const stream = orderId === undefined ? tableStream(caller.tenant, table) : orderStream(caller.tenant, orderId);
   const evolve = (trace: Trace = NOTHING, { type, data }: RecordedEvent): Trace => {
@@ -134,14 +129,8 @@ async function eraseFrom(
         : orderEffects(event as OrderEvent, orderId, orderModel);
     return effects.reduce<Trace>((before, effect) => traced(before, effect, place), trace);
   };
-  let known: Loaded<Trace> = { ...NO_STREAM, state: NOTHING };
-  const load = async (): Promise<Loaded<Trace>> => {
-    const from = known.revision + 1;
-    const next = await loadStream(commands.eventStore, stream, evolve, known.state, { from });
-    if (next.revision !== NO_STREAM.revision) known = { ...next, state: next.state ?? NOTHING };
-    return known;
-  };
-  const decide = ({ isKnown, isThere, status }: Trace): readonly (RecordChanged | OrderEvent)[] => {
+  const load = () => loadStream(commands.eventStore, stream, evolve);
+  const decide = ({ isKnown, isThere, status }: Trace = NOTHING): readonly (RecordChanged | OrderEvent)[] => {
     if (!isKnown) throw new NotFoundError(`There never was a record ${id} in ${table}.`);
     if (!isThere) return [];
     if (status === undefined) return [{ type: 'RecordChanged', data: { id, set: erased } }];
@@ -156,13 +145,15 @@ async function eraseFrom(
   return { stream, until: revision - events.length };
 }
 
-const NOTHING: Trace = { isKnown: false, isThere: false };
-
-const sayErased = (
+/** The erasure comes last: an interrupted run is repeated as a whole. */
+async function recordErasure(
   commands: DirectoryCommands,
   caller: Caller,
-  event: Extract<DirectoryEvent, { type: 'DataErased' }>,
-): Promise<unknown> => appendEvents(commands, caller, tenantStream(caller.tenant), [event]);
+  said: DataErased['data'],
+  erased: ErasureRecorded['data'],
+): Promise<void> {
+  await appendEvents(commands, caller, tenantStream(caller.tenant), [{ type: 'DataErased', data: said }]);
+  await appendEvents(commands, caller, ERASURES_STREAM, [{ type: 'ErasureRecorded', data: erased }]);
+}
 
-const recordErasure = (commands: DirectoryCommands, caller: Caller, data: ErasureRecorded['data']): Promise<unknown> =>
-  appendEvents(commands, caller, ERASURES_STREAM, [{ type: 'ErasureRecorded', data }]);
+type DataErased = Extract<DirectoryEvent, { type: 'DataErased' }>;

@@ -4,14 +4,12 @@
  */
 import { createHash } from 'node:crypto';
 import { v5 } from 'uuid';
-import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { type EventKey, keyIdOf } from '../domain/keyUse.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { KEYS } from '../domain/spaces.js';
 import { orderStream } from '../domain/streams.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
-import { RecordQueries, type TableRef } from '../queries/records.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
 import { type Caller, type Commands, ValidationError } from './context.js';
 import { eventAt } from './streamPages.js';
@@ -106,17 +104,6 @@ export async function newOrderId(
     const use = { body: metadata.key?.body ?? '', subject: id, revision, position, counts: {} };
     throw new KeyUsedError(sameBody(use, key));
   }
-}
-
-/** A record as it was at a position; undefined if there was none. */
-export async function recordAt(
-  { rows, directory }: Pick<Commands, 'rows' | 'directory'>,
-  table: TableRef,
-  id: string,
-  position: Position,
-): Promise<RecordView | undefined> {
-  const text = await new RecordQueries(rows, directory, position).get(table, id);
-  return text === undefined ? undefined : JSON.parse(text);
 }
 
 type KeyReads = Pick<Commands, 'now'> & { readonly rows?: Commands['rows'] | undefined };

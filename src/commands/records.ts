@@ -19,11 +19,12 @@ import {
   uniqueKeyOf,
 } from '../domain/referenceTable/decide.js';
 import type { Position } from '../ports/eventStore.js';
+import { RecordQueries } from '../queries/records.js';
 import type { StoredRecord } from '../queries/storedRecord.js';
 import type { Application } from './application.js';
 import { checkedInput } from './body.js';
 import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
-import { once, recordAt } from './idempotency.js';
+import { once } from './idempotency.js';
 import { loadOrder, type WrittenOrder, writeOrder } from './orders/orderStream.js';
 import { createOrder, updateOrder, writtenOrder } from './orders/orders.js';
 import { type Precondition, requireTag } from './preconditions.js';
@@ -70,7 +71,7 @@ const updateReferenceRecord: Update<RecordInput> = async (commands, caller, asse
   };
   const { position, at, state } = await commands.records.write(caller, assetType, wanted, (known) => {
     const current = currentIn(known);
-    requireTag(precondition, assetType, recordView(assetType, current));
+    requireTag(precondition, recordView(assetType, current));
     return accepted(decideUpdate(assetType, current, input, known));
   });
   const before = currentIn(state);
@@ -103,7 +104,7 @@ const createPartRecord: Create<RecordInput> = async (commands, caller, assetType
 
 const updatePartRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
   const { position, order } = await writePart(commands, caller, assetType, id, (current) => {
-    requireTag(precondition, assetType, partView(assetType, current, id));
+    requireTag(precondition, partView(assetType, current, id));
     return updatePart(current, assetType, id, input);
   });
   return { position, id, record: partView(assetType, order, id) };
@@ -186,8 +187,9 @@ export async function createRecord(
   return once<WrittenRecord>(commands, caller, { table, key, body }, create, async ({ subject: id, position }) => {
     if (id === undefined) return undefined;
     if (role !== 'order') {
-      const record = await recordAt(commands, { tenant, table }, id, position);
-      return record && { position, id, record };
+      const then = new RecordQueries(commands.rows, commands.directory, position);
+      const record = await then.get({ tenant, table }, id);
+      return record === undefined ? undefined : { position, id, record: JSON.parse(record) };
     }
     const until = { to: 0, cancellation: caller.deadline };
     const order = (await loadOrder(commands.eventStore, tenant, id, until))?.state;
@@ -203,7 +205,7 @@ export async function createRecord(
 export const updateRecord: Update<unknown> = async (commands, caller, assetType, anyCaseId, body, precondition) => {
   const id = recordId(assetType.name, anyCaseId);
   if (assetType.role === 'order') {
-    const before = (order: Order) => requireTag(precondition, assetType, orderView(assetType, id, order));
+    const before = (order: Order) => requireTag(precondition, orderView(assetType, id, order));
     return updateOrder(commands, caller, assetType, id, body, before);
   }
   const update = assetType.role === 'part' ? updatePartRecord : updateReferenceRecord;

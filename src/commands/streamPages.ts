@@ -9,41 +9,27 @@ export type StreamReads = Pick<EventStore, 'readSlice'>;
 const EVENTS_A_PAGE = 100;
 
 export type PagesOf = {
-  /** Default: the first event. */
-  readonly from?: Revision | undefined;
   /** Default: the last event. */
   readonly to?: Revision | undefined;
   readonly eventsAPage?: number;
+  /** The last page first; each is in stream order. Names `to`. */
+  readonly backwards?: boolean;
   /** Ends the reading before the next page. */
   readonly cancellation?: Cancellation | undefined;
 };
 
-/** Pages of at least one event, the last page first, each in stream order. @throws the cancellation's reason */
-export const streamPagesBackwards = (
+/** Pages of at least one event; none for an unknown stream. @throws the cancellation's reason */
+export async function* streamPages(
   log: StreamReads,
   stream: string,
-  pages: PagesOf & { readonly to: Revision },
-): AsyncGenerator<readonly RecordedEvent[], void, void> => pagesOf(log, stream, pages, true);
-
-/** Pages of at least one event, in stream order; none for an unknown stream. @throws the cancellation's reason */
-export const streamPages = (
-  log: StreamReads,
-  stream: string,
-  pages: PagesOf = {},
-): AsyncGenerator<readonly RecordedEvent[], void, void> => pagesOf(log, stream, pages, false);
-
-async function* pagesOf(
-  log: StreamReads,
-  stream: string,
-  { from = 0, to = Number.MAX_SAFE_INTEGER, eventsAPage = EVENTS_A_PAGE, cancellation }: PagesOf,
-  backwards: boolean,
+  { to = Number.MAX_SAFE_INTEGER, eventsAPage = EVENTS_A_PAGE, backwards = false, cancellation }: PagesOf = {},
 ): AsyncGenerator<readonly RecordedEvent[], void, void> {
-  for (let rest = { from, to }; rest.from <= rest.to; ) {
+  for (let rest = { from: 0, to }; rest.from <= rest.to; ) {
     cancellation?.throwIfCancelled();
     const { events, next } = await log.readSlice(stream, { ...rest, maxCount: eventsAPage, backwards });
     if (events.length > 0) yield events;
     if (next === undefined) return;
-    rest = backwards ? { from, to: next } : { from: next, to };
+    rest = backwards ? { from: 0, to: next } : { from: next, to };
     // A stream has no limit, and the embedded log reads on this thread.
     await nextTurn();
   }

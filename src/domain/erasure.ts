@@ -2,19 +2,10 @@
  * Erasure (GDPR article 17): which values of the log's past are no longer shown, and events without them. An erasure concerns
  * what was written before it; what is written later is shown.
  */
-import type { AssetType, RecordView } from './assetTypes/assetType.js';
-import {
-  type Changes,
-  changesOf,
-  ERASED,
-  type Fields,
-  type FieldValue,
-  fieldRules,
-  ownValue,
-  sideOf,
-} from './assetTypes/fieldTypes.js';
+import type { AssetType } from './assetTypes/assetType.js';
+import { ERASED, type Fields, type FieldValue, fieldRules, ownValue } from './assetTypes/fieldTypes.js';
 import type { EventOf } from './eventTypes.js';
-import type { Approver, ExportSnapshot } from './order/events.js';
+import { withoutNulls } from './referenceTable/decide.js';
 import { namedValues } from './referenceTable/events.js';
 import { parseStream } from './streams.js';
 
@@ -117,6 +108,9 @@ const isObject = (value: unknown): value is Json =>
 /** A record that an event has values of. In an order's own events the table is '': the stream says which order. */
 type About = { readonly table: string; readonly id: string };
 
+const USER_ERASED = { email: NO_EMAIL, firstName: ERASED, lastName: ERASED, passwordHash: '' } as const;
+const APPROVER_ERASED = { email: NO_EMAIL, first_name: ERASED, last_name: ERASED } as const;
+
 /** One event, or another thing of one place, without what is erased there. */
 class Redaction {
   readonly #of: OfTenant;
@@ -130,135 +124,102 @@ class Redaction {
   }
 
   actor<Kind extends Actor>(actor: Kind): Kind {
-    if (actor.kind !== 'user' || !this.#of.users.has(actor.id)) return actor;
-    return { ...actor, name: this.#instead(actor.name ?? ERASED, ERASED) };
+    return actor.kind === 'user' ? this.#person(actor, { name: ERASED }) : actor;
   }
 
   data({ stream, type, data }: Pick<ReadEvent, 'stream' | 'type' | 'data'>): unknown {
     const { category, rest } = parseStream(stream);
-    switch (category) {
-      case 'table':
-        return this.#event(data, { table: rest, id: '' });
-      case 'order':
-        return this.#event(data, { table: '', id: rest });
-      case 'users':
-        return type === 'UserRemoved' ? data : this.#user(data);
-      case 'request':
-        return this.#answer(data);
-      default:
-        return data;
-    }
-  }
-
-  /** An event's data or a part of it. Tables and ids that it does not name are those of its stream. */
-  #event(data: unknown, of: About): unknown {
     if (!isObject(data)) return data;
-    const { table = of.table, id = of.id } = data;
-    const about = { table: String(table), id: String(id) };
-    return Object.fromEntries(
-      Object.entries(data).map(([name, value]) => [name, this.#member(name, value, data, about)]),
-    );
+    if (category === 'table') return this.#walk(data, { table: rest, id: '' });
+    if (category === 'order') return this.#walk(data, { table: '', id: rest });
+    if (category === 'users' && type !== 'UserRemoved') return this.#person(data, USER_ERASED);
+    if (category !== 'request') return data;
+    // Answers that earlier releases kept for repeated requests: their records, which nobody reads, are left out as a whole.
+    const { record, lists, ...others } = data;
+    this.concerned = true;
+    if (record !== undefined || lists !== undefined) this.changed = true;
+    return others;
   }
 
-  /** Members that hold values of records, wherever an event has them. */
+  /** An event's data or a part of it. Tables and ids that it does not name are those around it. */
+  #walk(data: Json, around: About): Json {
+    const { table = around.table, id = around.id } = data;
+    const about = { table: String(table), id: String(id) };
+    return mapped(data, (value, name) => this.#member(name, value, data, about));
+  }
+
+  /** Members that hold values of records or people, wherever an event has them. */
   #member(name: string, value: unknown, data: Json, about: About): unknown {
+    if (name === 'errorReason') return this.#reasons((value ?? []) as readonly unknown[], about);
+    if (Array.isArray(value)) {
+      if (name === 'was')
+        return Object.values(this.#record(namedValues(data.set as Fields, value as readonly FieldValue[]), about));
+      if (name === 'reasons') return this.#reasons(value, about) ?? [];
+      return value.map((each) => (isObject(each) ? this.#walk(each, about) : each));
+    }
+    if (!isObject(value)) return value;
     switch (name) {
       case 'fields':
-        return this.#fields(value as Fields, about, true);
+        return withoutNulls(this.#record(value, about) as Fields);
       case 'set':
-        return this.#fields(value as Fields, about);
-      case 'was':
-        return Object.values(this.#fields(namedValues(data.set as Fields, value as readonly FieldValue[]), about));
-      case 'changes': {
-        const side = (of: 'from' | 'to') => this.#fields(sideOf(value as Changes, of), about);
-        return changesOf(side('from'), side('to'));
-      }
-      case 'reasons':
-        return this.#reasons(value as readonly string[], about) ?? [];
-      case 'errorReason':
-        return this.#reasons((value ?? []) as readonly string[], about);
-      case 'override': {
-        const { reason } = value as { readonly reason: string };
-        const [instead = ERASED] = this.#reasons(reason === ERASED ? [] : [reason], about) ?? [];
-        return { ...(value as object), reason: instead };
-      }
-      case 'snapshot':
-        return this.#snapshot(value as ExportSnapshot);
+      case 'changes':
+        return this.#record(value, about);
+      // The others are in the snapshot of an approval.
+      case 'order':
+      case 'record':
+        return this.#record(value, { ...about, id: String(value.id) });
+      case 'related':
+        return mapped(value, (byKey, table) =>
+          mapped(byKey as Json, (record) => this.#record(record as Json, { table, id: String((record as Json).id) })),
+        );
       case 'approver':
-        return this.#approver(value as Approver);
-      default:
-        return Array.isArray(value) ? value.map((each) => this.#event(each, about)) : value;
-    }
-  }
-
-  /** @param isComplete null stands for no value, and is left out */
-  #fields<Kind extends Fields>(fields: Kind, { table, id }: About, isComplete = false): Kind {
-    const shown: { [field: string]: FieldValue } = { ...fields };
-    for (const erasure of this.#of.records.get(id) ?? []) {
-      if ((table !== '' && erasure.table !== table) || !covers(erasure, this.#place)) continue;
-      this.concerned = true;
-      for (const [name, instead] of Object.entries(erasure.fields)) {
-        const value = ownValue(shown, name) ?? null;
-        if (value === null) continue;
-        shown[name] = this.#instead(value, instead);
-        if (instead === null && isComplete) delete shown[name];
+        return this.#person(value, APPROVER_ERASED);
+      case 'override': {
+        const [reason = ERASED] = this.#reasons(value.reason === ERASED ? [] : [value.reason], about) ?? [];
+        return { ...value, reason };
       }
+      default:
+        return this.#walk(value, about);
     }
-    return shown as Kind;
   }
 
   /** Reasons are the texts of the field `error_reason`, also where an event has them under another name; null: none. */
-  #reasons(reasons: readonly string[], about: About): readonly string[] | null {
-    const { error_reason } = this.#fields({ error_reason: reasons.length === 0 ? null : reasons }, about);
-    return error_reason ?? null;
+  #reasons(reasons: readonly unknown[], about: About): readonly unknown[] | null {
+    const { error_reason } = this.#record({ error_reason: reasons.length === 0 ? null : reasons }, about);
+    return error_reason as readonly unknown[] | null;
   }
 
-  #snapshot({ table, order, parts, related }: ExportSnapshot): ExportSnapshot {
-    const shown = <Kind extends RecordView>(record: Kind, of: string): Kind =>
-      this.#fields(record, { table: of, id: record.id });
-    const records = Object.entries(related).map(([name, byKey]) => {
-      const ofTable = Object.entries(byKey).map(([key, record]) => [key, shown(record, name)] as const);
-      return [name, Object.fromEntries(ofTable)] as const;
+  /** @param values by field, or each field's change */
+  #record(values: Json, { table, id }: About): Json {
+    const erasures = (this.#of.records.get(id) ?? []).filter(
+      (erasure) => (table === '' || erasure.table === table) && covers(erasure, this.#place),
+    );
+    return erasures.length === 0 ? values : this.#replaced(values, Object.assign({}, ...erasures.map(fieldsOf)));
+  }
+
+  #person<Kind extends object>(person: Kind, erased: Fields): Kind {
+    const isErased = this.#of.users.has(String((person as Json).id));
+    return isErased ? (this.#replaced(person as Json, erased) as Kind) : person;
+  }
+
+  /** Null, and what is not there, stays. */
+  #replaced(values: Json, erased: Fields): Json {
+    this.concerned = true;
+    return mapped(values, (value, name) => {
+      const instead = ownValue(erased, name);
+      if (instead === undefined || value === null) return value;
+      // Before and after a change.
+      if (isObject(value)) return this.#replaced(value, { from: instead, to: instead });
+      if (value !== instead) this.changed = true;
+      return instead;
     });
-    return {
-      table,
-      order: shown(order, table),
-      parts: parts.map((part) => ({ ...part, record: shown(part.record, part.table) })),
-      related: Object.fromEntries(records),
-    };
-  }
-
-  #approver(approver: Approver): Approver {
-    if (!this.#of.users.has(String(approver.id))) return approver;
-    this.#instead(approver.email, NO_EMAIL);
-    return { ...approver, first_name: ERASED, last_name: ERASED, email: NO_EMAIL };
-  }
-
-  #user(data: unknown): unknown {
-    if (!isObject(data) || !this.#of.users.has(String(data.id))) return data;
-    const shown: { [name: string]: unknown } = { ...data };
-    for (const [name, instead] of Object.entries(USER_ERASED))
-      if (typeof shown[name] === 'string') shown[name] = this.#instead(shown[name], instead);
-    return shown;
-  }
-
-  /** Answers that earlier releases kept for repeated requests: their records, which nobody reads, are left out as a whole. */
-  #answer(data: unknown): unknown {
-    if (!isObject(data)) return data;
-    this.concerned = true;
-    const { record, lists, ...rest } = data;
-    if (record !== undefined || lists !== undefined) this.changed = true;
-    return rest;
-  }
-
-  #instead<Value extends FieldValue>(value: Value, instead: Value): Value {
-    this.concerned = true;
-    if (value !== instead) this.changed = true;
-    return instead;
   }
 }
 
-const USER_ERASED = { email: NO_EMAIL, firstName: ERASED, lastName: ERASED, passwordHash: '' } as const;
+const mapped = (object: Json, shown: (value: unknown, name: string) => unknown): Json =>
+  Object.fromEntries(Object.entries(object).map(([name, value]) => [name, shown(value, name)]));
+
+const fieldsOf = ({ fields }: Erasure): Fields => fields;
 
 /** In its own stream by revision, as positions differ between copies of a log; copies elsewhere by position. */
 const covers = ({ stream, until, place }: Erasure, at: Place): boolean =>

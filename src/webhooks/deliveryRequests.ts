@@ -1,7 +1,7 @@
 /** Which deliveries follow from events: to which webhook, under which id, and after which earlier delivery. */
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
-import { type StreamReads, streamPagesBackwards } from '../commands/streamPages.js';
+import { type StreamReads, streamPages } from '../commands/streamPages.js';
 import { firstDeliveryId, type LoadedDelivery, requestDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import { orderStream, parseStream } from '../domain/streams.js';
@@ -120,7 +120,7 @@ async function findEarlier(
 ): Promise<void> {
   if (parseStream(stream).category !== 'order') return;
   let unknown = wanting.filter(({ webhookId }) => !last.has(webhookId));
-  const pages = streamPagesBackwards(eventStore, stream, { to: revision - 1, eventsAPage: EARLIER_EVENTS });
+  const pages = streamPages(eventStore, stream, { to: revision - 1, eventsAPage: EARLIER_EVENTS, backwards: true });
   while (unknown.length > 0) {
     const { value: events } = await pages.next();
     if (events === undefined) break;
@@ -187,7 +187,7 @@ export async function requestBefore(
   const { after, orderId, sourceRevision: to, purpose } = subject;
   if (purpose !== undefined) return undefined;
   const subscription = subscriptionOf(webhook);
-  for await (const events of streamPagesBackwards(commands.eventStore, orderStream(tenant, orderId), { to })) {
+  for await (const events of streamPages(commands.eventStore, orderStream(tenant, orderId), { to, backwards: true })) {
     const isBefore = (event: RecordedEvent) =>
       kindsOf(event).some((kind) => subscription.deliveryId(event, kind) === after);
     const requests = await requestsFor(commands.eventStore, events.filter(isBefore), [subscription]);

@@ -7,7 +7,7 @@
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
 import { loadOrder } from '../commands/orders/orderStream.js';
-import { streamPagesBackwards } from '../commands/streamPages.js';
+import { streamPages } from '../commands/streamPages.js';
 import { firstDeliveryId } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import { orderStream, tableStream, webhooksStream } from '../domain/streams.js';
@@ -193,7 +193,7 @@ async function disabledBefore(
   const { revision: to = -1 } = (await eventStore.lastAppend(stream)) ?? {};
   const isIt = ({ type, data, position: at }: RecordedEvent): boolean =>
     at < position && type === 'WebhookDisabled' && (data as WebhookEvent['data']).id === webhookId;
-  for await (const events of streamPagesBackwards(eventStore, stream, { to })) {
+  for await (const events of streamPages(eventStore, stream, { to, backwards: true })) {
     const disabled = events.findLast(isIt);
     if (disabled !== undefined) return disabled.position;
   }

@@ -19,10 +19,7 @@ import { collectionEnvelope, cursorEnvelope, pageOrExport, pageSchemas } from '.
 const recordAnswer = (description: string) => json.answer(description, json.dataOf(json.ref('AnyRecord')));
 
 /** With the tag that a get would return. */
-const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
-  ...writtenReply(written),
-  tag: recordTag(assetType, written.record),
-});
+const taggedReply = (written: WrittenRecord): Reply => ({ ...writtenReply(written), tag: recordTag(written.record) });
 
 export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRecord): Reply =>
   dataReply(lists === undefined ? record : { ...record, ...lists }, { isReplayed, written: position });
@@ -116,7 +113,7 @@ export const records: Resource = {
       async handle({ commands }, { req, caller, assetType, body }) {
         const written = await createRecord(commands, caller, assetType, body, idempotencyKeyOf(req));
         const list = `${req.baseUrl}${req.path}`.replace(/\/$/, '');
-        return { ...taggedReply(assetType, written), headers: { Location: `${list}/${written.id}` } };
+        return { ...taggedReply(written), headers: { Location: `${list}/${written.id}` } };
       },
     },
     'GET /:table/assets/:id': {
@@ -139,7 +136,7 @@ export const records: Resource = {
       honours: ['if-match'],
       async handle({ commands }, { req, caller, assetType, path: { id }, body }) {
         const precondition = preconditionOf(req);
-        return taggedReply(assetType, await updateRecord(commands, caller, assetType, id, body, precondition));
+        return taggedReply(await updateRecord(commands, caller, assetType, id, body, precondition));
       },
     },
     'DELETE /:table/assets/:id': {

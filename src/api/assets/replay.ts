@@ -1,12 +1,12 @@
 /** The replay of an order, for clients that audit and for users: its history, each entry with the deliveries that it led to. */
 import { z } from 'zod';
+import { NotFoundError } from '../../commands/context.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../../domain/identity/scopes.js';
-import { MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
+import { MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES, MAX_RECORDS } from '../../domain/limits.js';
 import type { Revision } from '../../ports/eventStore.js';
 import { roomFor } from '../../queries/asking.js';
-import type { DeliveryLogEntry } from '../../queries/deliveries.js';
 import { orderHistory } from '../../queries/orderHistory.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { shownActor } from '../actors.js';
@@ -20,14 +20,6 @@ import { historyEntry } from './history.js';
 import { revisionCursor } from './listQuery.js';
 import { untilShown } from './moments.js';
 import { nextLink } from './pages.js';
-import { unknownRecord } from './records.js';
-
-/** `text`: as JSON. */
-type ReplayStep = {
-  readonly revision: Revision;
-  readonly deliveries: readonly DeliveryLogEntry[];
-  readonly text: string;
-};
 
 const schemas: json.Schemas = {
   ReplayStep: json.closedObject({
@@ -43,27 +35,18 @@ const schemas: json.Schemas = {
   }),
 };
 
-/** None for an unknown order. @param first revision of the first step @throws the cancellation's reason */
+/** Steps as JSON; none for an unknown order. @param first revision of the first step @throws the cancellation's reason */
 export async function* replaySteps(
   { commands, queries }: Api,
   tenant: Tenant,
   orderId: string,
   first: Revision,
   cancellation: Cancellation,
-): AsyncGenerator<ReplayStep, void, void> {
+) {
   for await (const entry of orderHistory(commands.eventStore, tenant, orderId, first, cancellation)) {
     const { revision, changes, problems } = entry;
-    const asked = { orderId, sequence: { gte: revision, lte: revision }, order: 'oldest', limit: MAX_ENTRIES } as const;
-    const deliveries: DeliveryLogEntry[] = [];
-    for (let isLast = false; !isLast; ) {
-      const found = await queries.deliveries.page(
-        tenant.name,
-        { ...asked, after: deliveries.at(-1)?.position },
-        cancellation,
-      );
-      deliveries.push(...found);
-      isLast = found.length < MAX_ENTRIES;
-    }
+    const asked = { orderId, sequence: { gte: revision, lte: revision }, order: 'oldest', limit: MAX_RECORDS } as const;
+    const deliveries = await queries.deliveries.page(tenant.name, asked, cancellation);
     const text = JSON.stringify({
       ...historyEntry.show({ ...entry, actor: shownActor(commands, tenant, entry.actor) }),
       changes,
@@ -84,18 +67,13 @@ const replayQuery = z.strictObject({ cursor: revisionCursor });
 export const orderReplay = {
   work: 'costly',
   summary: 'All that happened to an order, with the deliveries that it led to',
-  description: `Each event, oldest first, with its changes and its deliveries with all attempts, as far as the delivery log goes back. A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes, or one step.`,
+  description: `Each event, oldest first, with its changes and its deliveries (the first ${MAX_RECORDS}) with all attempts, as far as the delivery log goes back. A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes, or one step.`,
   query: parametersIn(replayQuery),
   answer: json.linkedPage('ReplayStep', MAX_ENTRIES),
 } as const;
 
-/** @param unknown is thrown if the tenant has no such order */
-export async function replayReply(
-  api: Api,
-  { req, query }: Pick<Call, 'req' | 'query'>,
-  orderId: string,
-  unknown: Error,
-): Promise<Reply> {
+/** @throws NotFoundError if the tenant has no such order */
+export async function replayReply(api: Api, { req, query }: Call, orderId: string): Promise<Reply> {
   const first = Number(parseQuery(replayQuery, query).cursor ?? 0);
   const tenant = tenantOf(api.commands, req.context.tenant.name);
   await untilShown(api, tenant.name);
@@ -109,7 +87,7 @@ export async function replayReply(
     }
     page.push(text);
   }
-  if (page.length === 0 && first === 0) throw unknown;
+  if (page.length === 0 && first === 0) throw new NotFoundError(`There is no order ${orderId}.`);
   return { body: `{"data":[${page.join()}],"links":${JSON.stringify({ next: nextLink(api, { req, query }, next) })}}` };
 }
 
@@ -126,8 +104,7 @@ export const clientReplay: Resource = {
       handle(api, call) {
         const { assetType, path } = call;
         if (assetType.role !== 'order') throw notFound(`Only orders have a replay; ${assetType.name} has none.`);
-        const id = path.id.toLowerCase();
-        return replayReply(api, call, id, unknownRecord(assetType, id));
+        return replayReply(api, call, path.id.toLowerCase());
       },
     },
   },

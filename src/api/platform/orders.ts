@@ -4,7 +4,7 @@ import { parseBody } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
 import { exportSnapshot, loadOrder } from '../../commands/orders/orderStream.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/orders.js';
-import { requireOneOf, tagOf } from '../../commands/preconditions.js';
+import { requireTag, tagOf } from '../../commands/preconditions.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import { type AssetType, findField, type Relationship } from '../../domain/assetTypes/assetType.js';
 import { recordInputSchema, recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
@@ -245,12 +245,10 @@ export const orders: Resource = {
         const precondition = preconditionOf(req);
         if (precondition === undefined) return writtenReply(await saveOrder(commands, caller, path.id, body));
         const id = recordId(tenant.orderModel, path.id);
-        const tagOfOrder = async (order: Order): Promise<string> =>
-          tagOf(await orderAnswer(queries.records, tenant, id, order));
-        const saved = await saveOrder(commands, caller, id, body, async (order) =>
-          requireOneOf(precondition, await tagOfOrder(order)),
-        );
-        return { ...writtenReply(saved), tag: await tagOfOrder(saved.order) };
+        const answer = (order: Order) => orderAnswer(queries.records, tenant, id, order);
+        const before = async (order: Order) => requireTag(precondition, await answer(order));
+        const saved = await saveOrder(commands, caller, id, body, before);
+        return { ...writtenReply(saved), tag: tagOf(await answer(saved.order)) };
       },
     },
     'GET /orders/:id/history': {
@@ -268,7 +266,7 @@ export const orders: Resource = {
       allow: 'adminsAndAuditors',
       async handle(api, call) {
         const id = recordId(call.tenant.orderModel, call.path.id);
-        return replayReply(api, call, id, unknownOrder(id));
+        return replayReply(api, call, id);
       },
     },
     'POST /orders/:id/approve': {

@@ -150,12 +150,15 @@ describe('Idempotency-Key', () => {
     expect(replayed(refused)).toBe(false);
   });
 
-  it('a taken key is still 422, a malformed one 400, and with an id of the client’s own it is 422', async () => {
+  it('a taken key is still 422, a malformed one 400, and the client may choose the id as well', async () => {
     const body = newItem();
     await acme().create('dyn_item', body);
     expect(await send('dyn_item', 'k-4', body)).toMatchObject({ status: 422, body: { errors: { external_id: {} } } });
     await expectRefused(run.service, 400, () => send('dyn_item', 'two words', newItem()));
     const id = '01a1feb1-9a64-76fa-95fa-131ef9230738';
-    await expectInvalid(run.service, ['id'], () => send('dyn_item', 'k-5', newItem({ id })));
+    const chosen = newItem({ id });
+    const answers = [await send('dyn_item', 'k-5', chosen), await send('dyn_item', 'k-5', chosen)];
+    expect(answers).toMatchObject([1, 2].map(() => ({ status: 201, body: { data: { id } } })));
+    expect(answers.map(replayed)).toEqual([false, true]);
   });
 });
