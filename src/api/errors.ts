@@ -60,10 +60,8 @@ export function known<Key extends string | number, Entry>(
 }
 
 /** @param allow the methods that there are */
-export const methodNotAllowed = ({ method }: Pick<Request, 'method'>, allow: string, advice = ''): HttpError =>
-  new HttpError(405, 'Method not allowed.', `${method} is not allowed here, which takes ${allow}.${advice}`, {
-    Allow: allow,
-  });
+export const methodNotAllowed = ({ method }: Pick<Request, 'method'>, allow: string): HttpError =>
+  new HttpError(405, 'Method not allowed.', `${method} is not allowed here, which takes ${allow}.`, { Allow: allow });
 
 /** No route has this path. */
 export const nothingAt = ({ baseUrl, path }: Pick<Request, 'baseUrl' | 'path'>): HttpError =>

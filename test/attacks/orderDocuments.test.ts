@@ -20,7 +20,7 @@ const STORY = 'x'.repeat(65_000);
 const LINES = Math.ceil(MAX_ORDER_DOCUMENT / (STORIES.length * STORY.length));
 const log = z.object({ data: z.array(z.object({ state: z.string(), reason: z.string().nullable() })) });
 
-it('an order that would be too large with the records it names is 413 to look at, and fails its deliveries', async () => {
+it('an order that would be too large with the records it names is 413 to look at and to approve, and fails its deliveries', async () => {
   for (const name of STORIES) {
     await acme().platformData('POST', '/asset-types/dyn_item/fields', { name, type: 'LongText' });
   }
@@ -53,4 +53,7 @@ it('an order that would be too large with the records it names is 413 to look at
     },
     { events: ['order.status_changed'] },
   );
+  const refused = await acme().platform('POST', `/orders/${order.id}/approve`);
+  expect(refused.status).toBe(413);
+  expectErrorBody(refused);
 });

@@ -80,12 +80,6 @@ const anyRecord: json.JsonSchema = {
   additionalProperties: true,
 };
 
-/** How records leave a table whose records have no DELETE. */
-const WITHOUT_DELETE = {
-  reference: ' Records of Reference Data are deleted by a clean-up: POST …/assets/clean-up.',
-  order: ' Orders are kept: PUT reports a status, and people reject what need not be exported.',
-};
-
 export const records: Resource = {
   tag: 'assets',
   pathParameters: { id: RECORD_ID },
@@ -147,8 +141,7 @@ export const records: Resource = {
       status: 204,
       answer: json.NO_CONTENT,
       async handle({ commands }, { req, caller, assetType, path: { id } }) {
-        const { role } = assetType;
-        if (role !== 'part') throw methodNotAllowed(req, 'GET, HEAD, PUT', WITHOUT_DELETE[role]);
+        if (assetType.role !== 'part') throw methodNotAllowed(req, 'GET, HEAD, PUT');
         return { written: await removePart(commands, caller, assetType, id) };
       },
     },

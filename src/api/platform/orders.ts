@@ -18,7 +18,7 @@ import {
   MAX_VALUE_BYTES,
 } from '../../domain/limits.js';
 import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/decide.js';
-import { nameIn, problemsOf, wholeOrder } from '../../domain/order/document.js';
+import { nameIn, wholeOrder } from '../../domain/order/document.js';
 import { FAILED, ORDER_STATUSES, PROBLEM_CODES } from '../../domain/order/events.js';
 import type { Order } from '../../domain/order/order.js';
 import type { FieldFilter, Filter } from '../../queries/conditions.js';
@@ -77,12 +77,13 @@ async function orderAnswer(
   order: Order,
 ): Promise<string> {
   const snapshot = await exportSnapshot(records, tenant, orderId, order);
+  const { document, problems } = wholeOrder(snapshot, tenant.assetTypes);
   const more = {
     approver: order.lastApproval?.approver ?? null,
-    problems: problemsOf(snapshot, tenant.assetTypes).slice(0, MAX_ERRORS),
+    problems: problems.slice(0, MAX_ERRORS),
     actions: actionsOn(order.status),
   };
-  return JSON.stringify({ data: { ...wholeOrder(snapshot, tenant.assetTypes), ...more } });
+  return JSON.stringify({ data: { ...document, ...more } });
 }
 
 /** The order's fields, and the record or list of each relationship. */

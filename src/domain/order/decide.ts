@@ -5,7 +5,7 @@ import { changesOf, ownValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
 import { MAX_ERRORS, MAX_LIST_ENTRIES, MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
-import { type AssetTypes, errorsOf, problemsOf } from './document.js';
+import { type AssetTypes, errorsOf, wholeOrder } from './document.js';
 import {
   type Approval,
   type Delivery,
@@ -131,7 +131,7 @@ export function saveOrder(
   const decision = updateOrder(order, orderId, { ...input, fields: { ...fields, processing_status: status } }, parts);
   if (status === 'saved' || decision.kind !== 'accepted') return decision;
   const saved = decision.events.reduce((state, event) => evolve(state, event, { id: '', at: '' }), order);
-  const problems = problemsOf(orderAlone(assetTypes, orderId, saved), assetTypes);
+  const { problems } = wholeOrder(orderAlone(assetTypes, orderId, saved), assetTypes);
   const missing = problems.filter(({ code }) => code === 'missing');
   return missing.length > 0 ? { kind: 'invalid', errors: errorsOf(missing) } : decision;
 }
@@ -193,7 +193,7 @@ export function approveOrder(
 ): OrderDecision {
   if (!mayBe('approve', order.status))
     return conflict(`An order can be approved when it is validated or failed; this one is ${order.status}.`);
-  const problems = problemsOf(snapshot, assetTypes).slice(0, MAX_ERRORS);
+  const problems = wholeOrder(snapshot, assetTypes).problems.slice(0, MAX_ERRORS);
   if (problems.length > 0 && reason === undefined) return { kind: 'invalid', errors: errorsOf(problems) };
   const override = problems.length > 0 && reason !== undefined && { override: { reason, problems } };
   const data = { status: move(order, 'submitted'), ...approval, snapshot, ...override };

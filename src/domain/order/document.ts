@@ -69,7 +69,7 @@ export function orderDocument(
   const approved = { approved_at: approvedAt, approved_by: approval?.approver.id ?? null };
   const order = { ...snapshot.order, ...approved, ...values };
   const leftOut: LeftOut[] = [];
-  const document = wholeOrder({ ...snapshot, order }, assetTypes, leftOut);
+  const { document } = wholeOrder({ ...snapshot, order }, assetTypes, leftOut);
   return { ...document, ...(leftOut.length > 0 && { left_out: leftOut }), approver: approval?.approver ?? null };
 }
 
@@ -78,14 +78,26 @@ type LeftOut = { readonly field: string; readonly reason: string };
 /** Records that every export has as objects (spec §2.3), even if the order names none; others may be null. */
 const PROMISED = ['buyer_customer_party', 'accounting_customer_party', 'item', 'unit_code'];
 
+/** The fields and the list of parts that an export needs ("all required fields filled", spec §3), by table. */
+const NEEDED: { readonly [table: string]: { readonly fields: readonly string[]; readonly list?: string } } = {
+  dyn_stock_order: { fields: ['buyer_customer_party_id', 'delivery_date'], list: 'lines' },
+  dyn_order_line: { fields: ['item_id', 'unit_code_id'] },
+  dyn_transport_order: { fields: ['buyer_customer_party_id'], list: 'consignments' },
+};
+
 /**
- * The order with its parts and the records that they name.
- * @param leftOut collects those that do not exist; without it they are null
+ * The order with its parts and the records that they name, and what would spoil its export.
+ * @param leftOut collects records that do not exist; without it they are null
  * @throws OrderDocumentTooLargeError
  */
-export function wholeOrder(snapshot: ExportSnapshot, assetTypes: AssetTypes, leftOut?: LeftOut[]): object {
+export function wholeOrder(
+  snapshot: ExportSnapshot,
+  assetTypes: AssetTypes,
+  leftOut?: LeftOut[],
+): { readonly document: object; readonly problems: readonly Problem[] } {
   const children = childrenIn(snapshot.parts, assetTypes);
   const references = new Map<RecordView, object>();
+  const problems: Problem[] = [];
   let characters = 0;
   const counted = <Value>(value: Value): Value => {
     characters += charactersOf(value);
@@ -113,67 +125,42 @@ export function wholeOrder(snapshot: ExportSnapshot, assetTypes: AssetTypes, lef
   }
 
   function whole({ table, record }: SnapshotPart, path: string): object {
-    counted(record);
-    const shown: { [name: string]: unknown } = { ...record };
+    const shown: { [name: string]: unknown } = { ...counted(record) };
+    const add = (field: string, code: Problem['code'], message: string): void => {
+      problems.push({ field: `${path}${field}`, code, message });
+    };
+    const { fields = [], list } = NEEDED[table] ?? {};
+    for (const field of fields)
+      if (nameIn(record, field) === '') add(field, 'missing', `The ${field} field is needed.`);
     for (const relation of relationsOf(table)) {
-      const { name, kind } = relation;
-      if (kind === 'has_many')
-        shown[name] = children(relation, record.id).map((part, index) => whole(part, `${path}${name}.${index}.`));
+      const { name, field, key, kind, table: other } = relation;
+      if (kind === 'has_many') {
+        const parts = children(relation, record.id);
+        if (name === list && parts.length === 0) add(name, 'missing', `The order needs at least one of its ${name}.`);
+        shown[name] = parts.map((part, index) => whole(part, `${path}${name}.${index}.`));
+      }
       if (!isReference(assetTypes, relation)) continue;
-      const found = counted(named(relation, record));
-      const reason = found === null ? whyMissing(relation, record) : undefined;
-      if (reason === undefined || leftOut === undefined) shown[name] = found;
-      else leftOut.push({ field: `${path}${name}`, reason });
+      shown[name] = counted(named(relation, record));
+      const value = nameIn(record, field);
+      if (shown[name] !== null || (value === '' && !PROMISED.includes(name))) continue;
+      const which = `record of ${other} with the ${key} ${value}.`;
+      if (value !== '') add(field, 'unknown_reference', `There is no ${which}`);
+      if (leftOut === undefined) continue;
+      delete shown[name];
+      const reason = value === '' ? `The ${field} field is not set.` : `There was no ${which}`;
+      leftOut.push({ field: `${path}${name}`, reason });
     }
+    if (Number(ownValue(record, 'quantity') ?? 1) <= 0)
+      add('quantity', 'not_positive', 'The quantity must be more than 0.');
     return shown;
   }
 
-  return whole({ table: snapshot.table, record: snapshot.order }, '');
-}
-
-function whyMissing({ name, table, field, key }: Relationship, record: RecordView): string | undefined {
-  const value = nameIn(record, field);
-  if (value !== '') return `There was no record of ${table} with the ${key} ${value}.`;
-  return PROMISED.includes(name) ? `The ${field} field is not set.` : undefined;
+  return { document: whole({ table: snapshot.table, record: snapshot.order }, ''), problems };
 }
 
 /** An item's category (spec §2.3), made of two of its fields. */
 const categoryOf = ({ category_id: id = null, category_name: name = null }: RecordView): object | null =>
   id === null ? null : { id, name };
-
-/** The fields and the list of parts that an export needs ("all required fields filled", spec §3), by table. */
-const NEEDED: { readonly [table: string]: { readonly fields: readonly string[]; readonly list?: string } } = {
-  dyn_stock_order: { fields: ['buyer_customer_party_id', 'delivery_date'], list: 'lines' },
-  dyn_order_line: { fields: ['item_id', 'unit_code_id'] },
-  dyn_transport_order: { fields: ['buyer_customer_party_id'], list: 'consignments' },
-};
-
-export function problemsOf(snapshot: ExportSnapshot, assetTypes: AssetTypes): readonly Problem[] {
-  const problems: Problem[] = [];
-  const children = childrenIn(snapshot.parts, assetTypes);
-  const check = ({ table, record }: SnapshotPart, prefix: string): void => {
-    const add = (field: string, code: Problem['code'], message: string): void => {
-      problems.push({ field: `${prefix}${field}`, code, message });
-    };
-    const { fields = [], list } = NEEDED[table] ?? {};
-    for (const field of fields)
-      if (nameIn(record, field) === '') add(field, 'missing', `The ${field} field is needed.`);
-    for (const relation of assetTypes.get(table)?.relationships ?? []) {
-      const { name, field, key, kind } = relation;
-      const value = nameIn(record, field);
-      if (isReference(assetTypes, relation) && value !== '' && relatedRecord(snapshot, relation, record) === undefined)
-        add(field, 'unknown_reference', `There is no record of ${relation.table} with the ${key} ${value}.`);
-      if (kind !== 'has_many') continue;
-      const parts = children(relation, record.id);
-      if (name === list && parts.length === 0) add(name, 'missing', `The order needs at least one of its ${name}.`);
-      for (const [index, part] of parts.entries()) check(part, `${prefix}${name}.${index}.`);
-    }
-    if (Number(ownValue(record, 'quantity') ?? 1) <= 0)
-      add('quantity', 'not_positive', 'The quantity must be more than 0.');
-  };
-  check({ table: snapshot.table, record: snapshot.order }, '');
-  return problems;
-}
 
 /** The first MAX_ERRORS problems as errors by field (spec §7). */
 export function errorsOf(problems: readonly Problem[]): FieldErrors {

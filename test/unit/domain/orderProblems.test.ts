@@ -2,7 +2,7 @@
 import type { AssetType, RecordView } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import { stockModel, transportModel } from '#app/domain/assetTypes/standardTables.js';
-import { errorsOf, orderDocument, problemsOf } from '#app/domain/order/document.js';
+import { errorsOf, orderDocument, wholeOrder } from '#app/domain/order/document.js';
 import type { ExportSnapshot, SnapshotPart } from '#app/domain/order/events.js';
 
 const documentOf = (...asked: Parameters<typeof orderDocument>) => JSON.parse(JSON.stringify(orderDocument(...asked)));
@@ -32,9 +32,10 @@ const transport = (consignment: Fields, ...goods: Fields[]): ExportSnapshot => (
   ],
   related,
 });
+const problemsOf = (snapshot: ExportSnapshot) => wholeOrder(snapshot, types).problems;
 const approval = { approvedAt: '2026-11-21T03:11:47.123456Z', approver: { id: 7 } as never };
 /** Beside what it lacks. */
-const spoiltOf = (snapshot: ExportSnapshot) => problemsOf(snapshot, types).filter(({ code }) => code !== 'missing');
+const spoiltOf = (snapshot: ExportSnapshot) => problemsOf(snapshot).filter(({ code }) => code !== 'missing');
 const found = (snapshot: ExportSnapshot) => spoiltOf(snapshot).map(({ field, code }) => `${field} ${code}`);
 
 it.each<[string, ExportSnapshot, readonly string[]]>([
@@ -73,7 +74,7 @@ it.each<[string, ExportSnapshot, readonly string[]]>([
 });
 
 it('at most the first hundred are told, by field as in every refusal', () => {
-  const many = problemsOf(stock({}, ...Array.from({ length: 300 }, () => ({ quantity: 0, item_id: 'x' }))), types);
+  const many = problemsOf(stock({}, ...Array.from({ length: 300 }, () => ({ quantity: 0, item_id: 'x' }))));
   expect(Object.values(errorsOf(many)).flat()).toHaveLength(100);
   expect(errorsOf(many.filter(({ code }) => code !== 'missing').slice(0, 2))).toEqual({
     'lines.0.item_id': ['There is no record of dyn_item with the id x.'],
