@@ -13,7 +13,10 @@ const acme = () => service.tenant('acme');
 const statusOf = async (id = '') => (await acme().get('dyn_stock_order', id)).processing_status;
 
 beforeAll(async () => {
-  [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
+  [service, browser] = await Promise.all([
+    startService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } }),
+    startBrowser(),
+  ]);
   clerk = await addUser(acme(), 'validator');
   orders = await addOrders(acme(), 14);
 });
@@ -110,6 +113,33 @@ test('corrects a line, looks up an item by typing, adds and removes lines, and l
   const left = async () =>
     (await acme().list('dyn_order_line', { 'filter[order_id]': String(orders[10]?.id) })).data.length;
   expect(await until(left, (count) => count === 2)).toBe(2);
+  expect(window.complaints).toEqual([]);
+  await window.close();
+});
+
+test('the goods of a consignment are edited below it', async () => {
+  const hauler = service.tenant('hauler');
+  const person = await addUser(hauler, 'validator');
+  const order = await hauler.create('dyn_transport_order', {
+    customer_reference: 'T-1',
+    consignments: [{ loading_date: '2026-12-01', goods: [{ product_name: 'Bricks', quantity: 2 }] }],
+  });
+  const window = await Window.open(browser, hauler);
+  const { page } = window;
+  await window.signIn(person);
+  await window.goto(`/orders/${order.id}`, /T-1/);
+  const goods = page.getByRole('table', { name: 'Goods' });
+  await goods.getByLabel('Quantity, 1').fill('5');
+  await goods.getByLabel('Duplicate this line, 1').click();
+  await goods.getByLabel('Product name, 2').fill('Tiles');
+  await window.screenshot('clerk-transport');
+  await window.press('Control+s');
+  await page.getByRole('button', { name: 'Save', exact: true }).and(page.locator(':disabled')).waitFor();
+  const { data } = await hauler.list('dyn_goods', { sort: 'product_name' });
+  expect(data.map(({ product_name, quantity }) => [product_name, quantity])).toEqual([
+    ['Bricks', 5],
+    ['Tiles', 5],
+  ]);
   expect(window.complaints).toEqual([]);
   await window.close();
 });

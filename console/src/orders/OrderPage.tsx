@@ -12,7 +12,16 @@ import { Loaded, Page, Problem } from '../app/Page';
 import { useRoles } from '../app/useRoles';
 import { isToBeApproved, useApproveLater } from './approveLater';
 import { Approve, Reject } from './Decisions';
-import { bodyOfDraft, type Draft, isChanged, mergeDraft, NO_DRAFT, withField, writableFields } from './draft';
+import {
+  bodyOfDraft,
+  type Draft,
+  isChanged,
+  mergeDraft,
+  NO_DRAFT,
+  type PartNames,
+  withField,
+  writableFields,
+} from './draft';
 import { Facts } from './Facts';
 import { FieldInput } from './FieldInput';
 import { LookUp } from './LookUp';
@@ -304,13 +313,17 @@ function useNeighbours(id: string) {
   return { next, place };
 }
 
-/** The names of the writable fields of a list of parts, which a change of the list sends. @throws ApiError */
-async function partNames(client: QueryClient, orderType: AssetType, relationship: string): Promise<readonly string[]> {
-  const list = orderType.relationships.find(({ name }) => name === relationship);
-  if (list === undefined) return [];
+/** What a change of a list of parts sends. @throws ApiError */
+async function partNames(client: QueryClient, owner: AssetType, relationship: string): Promise<PartNames> {
+  const list = owner.relationships.find(({ name }) => name === relationship);
+  if (list === undefined) return { names: [], lists: {} };
   const info = await client.fetchQuery(tableInfoQuery(list.table));
-  const nested = info.relationships.filter(({ kind }) => kind === 'has_many').map(({ name }) => name);
-  return [...writableFields(info, list.field).map(({ name }) => name), ...nested];
+  const lists = info.relationships.filter(({ kind }) => kind === 'has_many');
+  const inner = lists.map(async ({ name }) => [name, await partNames(client, info, name)] as const);
+  return {
+    names: writableFields(info, list.field).map(({ name }) => name),
+    lists: Object.fromEntries(await Promise.all(inner)),
+  };
 }
 
 /** Problems that the service has found, and those of a save that it refused, by the path of their field. */

@@ -1,4 +1,4 @@
-/** The parts of an order as a grid that is filled in: lines, or consignments and charges. */
+/** The parts of an order as a grid that is filled in: lines, or consignments with their goods, and charges. */
 import { ActionIcon, Button, Group, Paper, Table, Title, VisuallyHidden } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { memo, useCallback, useMemo, useRef, useState } from 'react';
@@ -7,7 +7,7 @@ import { tableInfoQuery } from '../api/queries';
 import { useKeys } from '../app/keys';
 import { useText } from '../app/language';
 import { Loaded } from '../app/Page';
-import { type Draft, type DraftPart, NO_DRAFT, partsOf, writableFields } from './draft';
+import { type Draft, type DraftPart, NO_DRAFT, partsIn, partsOf, writableFields } from './draft';
 import { FieldInput } from './FieldInput';
 import { LookUp } from './LookUp';
 
@@ -21,7 +21,29 @@ type Props = {
   readonly isDisabled: boolean;
 };
 
-export function PartsGrid(props: Props) {
+export function PartsGrid({ relationship, order, draft, onChange, ...more }: Props) {
+  const { name } = relationship;
+  const changed = draft.parts[name];
+  const parts = useMemo(() => changed ?? partsOf(NO_DRAFT, order, name), [changed, order, name]);
+  const setParts = useEvent((change: ChangeParts) =>
+    onChange((present) => ({ ...present, parts: { ...present.parts, [name]: change(partsOf(present, order, name)) } })),
+  );
+  return (
+    <Paper withBorder p="md">
+      <Parts relationship={relationship} path={name} parts={parts} onChange={setParts} {...more} />
+    </Paper>
+  );
+}
+
+type ChangeParts = (present: readonly DraftPart[]) => readonly DraftPart[];
+type PartsProps = Pick<Props, 'relationship' | 'errors' | 'isDisabled'> & {
+  /** Of the list in the order, such as `consignments.0.goods`. */
+  readonly path: string;
+  readonly parts: readonly DraftPart[];
+  readonly onChange: (change: ChangeParts) => void;
+};
+
+function Parts(props: PartsProps) {
   return (
     <Loaded query={useQuery(tableInfoQuery(props.relationship.table))}>
       {(info) => <Grid {...props} info={info} />}
@@ -63,23 +85,21 @@ function columnsOf(info: AssetType, owner: string): readonly AssetColumn[] {
 }
 
 function Grid({
-  relationship,
-  order,
-  draft,
+  relationship: { field: owner },
+  path,
+  parts,
   onChange,
   errors,
   isDisabled,
   info,
-}: Props & { readonly info: AssetType }) {
+}: PartsProps & { readonly info: AssetType }) {
   const text = useText();
   const body = useRef<HTMLTableSectionElement>(null);
   const [isWhole, setWhole] = useState(false);
-  const { name, field: owner } = relationship;
-  const changed = draft.parts[name];
-  const parts = useMemo(() => changed ?? partsOf(NO_DRAFT, order, name), [changed, order, name]);
+  const isNested = path.includes('.');
   const all = useMemo(() => columnsOf(info, owner), [info, owner]);
   const hasValue = ({ field }: AssetColumn) => parts.some(({ fields }) => (fields[field.name] ?? '') !== '');
-  const hasError = ({ field }: AssetColumn) => parts.some((_, at) => errors.has(`${name}.${at}.${field.name}`));
+  const hasError = ({ field }: AssetColumn) => parts.some((_, at) => errors.has(`${path}.${at}.${field.name}`));
   // As it was opened: a column must not go while it is emptied.
   const [filled] = useState(() => new Set(all.filter(hasValue).map(({ field }) => field.name)));
   const isShown = (column: AssetColumn) =>
@@ -87,25 +107,26 @@ function Grid({
   // Without any part nobody knows which columns will be empty.
   const shown = parts.length === 0 ? all : all.filter(isShown);
   const columns = useKept(shown);
-  const setParts = useEvent((change: (present: readonly DraftPart[]) => readonly DraftPart[]) =>
-    onChange((present) => ({ ...present, parts: { ...present.parts, [name]: change(partsOf(present, order, name)) } })),
-  );
+  const lists = useMemo(() => info.relationships.filter(({ kind }) => kind === 'has_many'), [info]);
   const numbered = (present: readonly DraftPart[]) => {
     const numbers = present.map(({ fields: { line_number: number } }) => Number(number) || 0);
     const isNumbered = all.some(({ field }) => field.name === 'line_number');
     return isNumbered ? { line_number: Math.max(0, ...numbers) + 1 } : {};
   };
   const add = (fields: DraftPart['fields'] = {}) => {
-    setParts((present) => [...present, { key: crypto.randomUUID(), fields: { ...fields, ...numbered(present) } }]);
+    onChange((present) => [...present, { key: crypto.randomUUID(), fields: { ...fields, ...numbered(present) } }]);
     // The new row, as soon as it is there.
-    requestAnimationFrame(() => body.current?.querySelector<HTMLElement>('tr:last-child input')?.focus());
+    requestAnimationFrame(() => {
+      const rows = body.current?.querySelectorAll(':scope > tr[data-part]');
+      [...(rows ?? [])].at(-1)?.querySelector('input')?.focus();
+    });
   };
-  const duplicate = useEvent(({ fields: { id: _, ...fields } }: DraftPart) => add(fields));
-  useKeys(isDisabled ? {} : { '+': () => add() });
+  const duplicate = useEvent(({ fields }: DraftPart) => add(copied(fields, lists)));
+  useKeys(isDisabled || isNested ? {} : { '+': () => add() });
   return (
-    <Paper withBorder p="md">
+    <>
       <Group justify="space-between" mb="xs">
-        <Title order={2} size="h4">
+        <Title order={isNested ? 3 : 2} size={isNested ? 'h5' : 'h4'}>
           {info.label}
         </Title>
         <Group gap="xs">
@@ -142,19 +163,29 @@ function Grid({
                 key={part.key}
                 part={part}
                 at={at}
-                name={name}
+                path={path}
                 columns={columns}
+                lists={lists}
                 errors={errors}
                 isDisabled={isDisabled}
-                onChange={setParts}
+                onChange={onChange}
                 onDuplicate={duplicate}
               />
             ))}
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-    </Paper>
+    </>
   );
+}
+
+/** Without ids: those are the other part's. */
+function copied({ id: _, ...fields }: DraftPart['fields'], lists: RowProps['lists']): DraftPart['fields'] {
+  const inner = lists.map(({ name }) => {
+    const parts = partsIn(fields[name]).map((part) => ({ key: crypto.randomUUID(), fields: copied(part.fields, []) }));
+    return [name, parts] as const;
+  });
+  return { ...fields, ...Object.fromEntries(inner) };
 }
 
 /** The same list as long as it has the same columns, so that rows are not rendered again. */
@@ -172,73 +203,96 @@ function useEvent<Arguments extends readonly unknown[]>(latest: (...args: Argume
   return useCallback((...args: Arguments) => current.current(...args), []);
 }
 
-type RowProps = Pick<Props, 'errors' | 'isDisabled'> & {
+type RowProps = Pick<PartsProps, 'path' | 'errors' | 'isDisabled' | 'onChange'> & {
   readonly part: DraftPart;
   readonly at: number;
-  readonly name: string;
   readonly columns: readonly AssetColumn[];
-  readonly onChange: (change: (present: readonly DraftPart[]) => readonly DraftPart[]) => void;
+  /** Of the part itself, such as the goods of a consignment. */
+  readonly lists: readonly Props['relationship'][];
   readonly onDuplicate: (part: DraftPart) => void;
 };
 
 /** Rendered again only where it changes: an order may have hundreds. */
-const PartRow = memo(({ part, at, name, columns, errors, isDisabled, onChange, onDuplicate }: RowProps) => {
-  const { orders } = useText();
-  const setField = (of: string, value: unknown) =>
-    onChange((present) =>
-      present.map((each) => (each.key === part.key ? { ...each, fields: { ...each.fields, [of]: value } } : each)),
-    );
-  return (
-    <Table.Tr>
-      {columns.map(({ field, label, reference }) => {
-        const path = `${name}.${at}.${field.name}`;
-        const value = part.fields[field.name];
-        const shared = {
-          onChange: (to: unknown) => setField(field.name, to),
-          error: errors.get(path),
-          isDisabled,
-          ariaLabel: `${label}, ${at + 1}`,
-        };
-        return (
-          <Table.Td key={field.name} data-field={path}>
-            {reference === undefined ? (
-              <FieldInput field={field} value={value} isInGrid {...shared} />
-            ) : (
-              <LookUp
-                table={reference.table}
-                keyField={reference.key}
-                value={typeof value === 'string' ? value : null}
-                record={recordOf(part.fields[reference.name], reference.key, value)}
-                {...shared}
-              />
+const PartRow = memo(
+  ({ part, at, path: list, columns, lists, errors, isDisabled, onChange, onDuplicate }: RowProps) => {
+    const { orders } = useText();
+    const setField = (of: string, change: (present: unknown) => unknown) =>
+      onChange((present) =>
+        present.map((each) =>
+          each.key === part.key ? { ...each, fields: { ...each.fields, [of]: change(each.fields[of]) } } : each,
+        ),
+      );
+    return (
+      <>
+        <Table.Tr data-part>
+          {columns.map(({ field, label, reference }) => {
+            const path = `${list}.${at}.${field.name}`;
+            const value = part.fields[field.name];
+            const shared = {
+              onChange: (to: unknown) => setField(field.name, () => to),
+              error: errors.get(path),
+              isDisabled,
+              ariaLabel: `${label}, ${at + 1}`,
+            };
+            return (
+              <Table.Td key={field.name} data-field={path}>
+                {reference === undefined ? (
+                  <FieldInput field={field} value={value} isInGrid {...shared} />
+                ) : (
+                  <LookUp
+                    table={reference.table}
+                    keyField={reference.key}
+                    value={typeof value === 'string' ? value : null}
+                    record={recordOf(part.fields[reference.name], reference.key, value)}
+                    {...shared}
+                  />
+                )}
+              </Table.Td>
+            );
+          })}
+          <Table.Td>
+            {!isDisabled && (
+              <Group gap={2} wrap="nowrap">
+                <ActionIcon
+                  variant="subtle"
+                  aria-label={`${orders.duplicateLine}, ${at + 1}`}
+                  onClick={() => onDuplicate(part)}
+                >
+                  2×
+                </ActionIcon>
+                <ActionIcon
+                  variant="subtle"
+                  color="red"
+                  aria-label={`${orders.removeLine}, ${at + 1}`}
+                  onClick={() => onChange((present) => present.filter(({ key }) => key !== part.key))}
+                >
+                  ×
+                </ActionIcon>
+              </Group>
             )}
           </Table.Td>
-        );
-      })}
-      <Table.Td>
-        {!isDisabled && (
-          <Group gap={2} wrap="nowrap">
-            <ActionIcon
-              variant="subtle"
-              aria-label={`${orders.duplicateLine}, ${at + 1}`}
-              onClick={() => onDuplicate(part)}
-            >
-              2×
-            </ActionIcon>
-            <ActionIcon
-              variant="subtle"
-              color="red"
-              aria-label={`${orders.removeLine}, ${at + 1}`}
-              onClick={() => onChange((present) => present.filter(({ key }) => key !== part.key))}
-            >
-              ×
-            </ActionIcon>
-          </Group>
-        )}
-      </Table.Td>
-    </Table.Tr>
-  );
-});
+        </Table.Tr>
+        {lists.map((relationship) => {
+          const { name } = relationship;
+          return (
+            <Table.Tr key={name}>
+              <Table.Td colSpan={columns.length + 1} pl="xl">
+                <Parts
+                  relationship={relationship}
+                  path={`${list}.${at}.${name}`}
+                  parts={partsIn(part.fields[name])}
+                  onChange={(change) => setField(name, (present) => change(partsIn(present)))}
+                  errors={errors}
+                  isDisabled={isDisabled}
+                />
+              </Table.Td>
+            </Table.Tr>
+          );
+        })}
+      </>
+    );
+  },
+);
 
 /** The record that the document has for a reference, unless the reference was changed since. */
 function recordOf(record: unknown, key: string, value: unknown): AnyRecord | null {

@@ -29,34 +29,53 @@ export function withField(draft: Draft, order: Fields, field: string, value: unk
 export const writableFields = ({ fields }: AssetType, owner: string) =>
   fields.filter(({ name, read_only, list }) => !read_only && !list && name !== owner);
 
-export function partsOf(draft: Draft, order: Fields, relationship: string): readonly DraftPart[] {
-  const changed = draft.parts[relationship];
-  if (changed !== undefined) return changed;
-  const present = order[relationship];
-  return Array.isArray(present) ? present.map((part: AnyRecord) => ({ key: part.id, id: part.id, fields: part })) : [];
-}
+export const partsOf = (draft: Draft, order: Fields, relationship: string): readonly DraftPart[] =>
+  draft.parts[relationship] ?? partsIn(order[relationship]);
+
+/** Of a list of records, or of parts already, such as the goods of a consignment that were changed. */
+export const partsIn = (list: unknown): readonly DraftPart[] =>
+  Array.isArray(list)
+    ? list.map((part: AnyRecord | DraftPart) =>
+        isDraftPart(part) ? part : { key: part.id, id: part.id, fields: part },
+      )
+    : [];
+
+const isDraftPart = (part: AnyRecord | DraftPart): part is DraftPart =>
+  typeof part.key === 'string' && 'fields' in part;
+
+/** The writable fields of a list's parts, and of the lists that these have, by relationship. */
+export type PartNames = {
+  readonly names: readonly string[];
+  readonly lists: { readonly [relationship: string]: PartNames };
+};
 
 /**
  * The body of the change: changed fields, and each changed list whole, as the API replaces lists.
- * @param namesOf the writable fields of a list's parts. @throws ApiError where a number could not be read; errors of `namesOf`
+ * @throws ApiError where a number could not be read; errors of `namesOf`
  */
 export async function bodyOfDraft(
   draft: Draft,
-  namesOf: (relationship: string) => Promise<readonly string[]>,
+  namesOf: (relationship: string) => Promise<PartNames>,
 ): Promise<Fields> {
   const parts = Object.entries(draft.parts).map(async ([relationship, list]) => {
     const names = await namesOf(relationship);
-    const written = list.map(({ id, fields }) => ({
-      ...(id === undefined ? {} : { id }),
-      ...Object.fromEntries(names.flatMap((name) => (name in fields ? [[name, fields[name]]] : []))),
-    }));
-    return [relationship, written] as const;
+    return [relationship, list.map((part) => bodyOfPart(part, names))] as const;
   });
   const body = { ...draft.fields, ...Object.fromEntries(await Promise.all(parts)) };
   const unread = Object.fromEntries(noNumbersIn(body));
   if (Object.keys(unread).length > 0) throw new ApiError(422, Object.values(unread).join(', '), unread);
   return body;
 }
+
+const bodyOfPart = ({ id, fields }: DraftPart, { names, lists }: PartNames): Fields => ({
+  ...(id === undefined ? {} : { id }),
+  ...Object.fromEntries(names.flatMap((name) => (name in fields ? [[name, fields[name]]] : []))),
+  ...Object.fromEntries(
+    Object.entries(lists).flatMap(([name, inner]) =>
+      name in fields ? [[name, partsIn(fields[name]).map((part) => bodyOfPart(part, inner))]] : [],
+    ),
+  ),
+});
 
 /** What is no number, by its path. */
 const noNumbersIn = (
