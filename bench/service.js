@@ -60,7 +60,7 @@ export async function startService(directory, settings = {}, tenant = 'bench') {
   const client = await signInClient(port, tenant, credentials);
   // What is measured deletes most of a table, without a question.
   const admin = await signIn({ port, credentials, tenant });
-  await admin.ok('PUT', `${PLATFORM}/tenant/clean-up-guard`, { max_percent: null });
+  await admin.ok('PUT', `${PLATFORM}/tenant`, { clean_up_guard: null });
   admin.close();
   return {
     credentials,

@@ -87,7 +87,7 @@ export async function startService(
 ): Promise<RunningService> {
   const parts = new OpenParts();
   try {
-    const use = parts.add(await useOwnDirectory(config, roles, log), (each) => each.release());
+    const use = parts.add(await useOwnDirectory(config, roles), (each) => each.release());
     const { HOST: host, PORT: port } = config;
     let serve: RequestListener = whileStarting;
     const onRefused = (refused: object) => log.info(refused, 'request refused unread');
@@ -112,15 +112,13 @@ export async function startService(
 }
 
 /** Embedded rows belong to one process: with all engines embedded and all roles no other may use the data directory. */
-function useOwnDirectory(config: Config, roles: ReadonlySet<Role>, log: Logger) {
+function useOwnDirectory(config: Config, roles: ReadonlySet<Role>) {
   const { DATA_DIR, EVENTSTORE_URL, MONGODB_URL } = config;
   const names = ROLES.filter((role) => roles.has(role));
   const isWhole = names.length === ROLES.length;
   const shown = isWhole ? 'all roles' : `the role${names.length > 1 ? 's' : ''} ${names.join(', ')}`;
   const isExclusive = isWhole && EVENTSTORE_URL === undefined && MONGODB_URL === undefined;
-  return useDirectory(DATA_DIR, { what: `a service with ${shown}`, isExclusive }, (user, seconds) =>
-    log.warn({ user, seconds }, 'the data directory is in use; this start waits for it'),
-  );
+  return useDirectory(DATA_DIR, `a service with ${shown}`, isExclusive);
 }
 
 type StartOptions = {
@@ -189,7 +187,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
     else log.warn(held, `${heldSentence(held)} ${HOW_TO_RESUME}`);
   }
 
-  const usage = new TenantUsage({ rows, quotas: quotasOf(config) });
+  const usage = new TenantUsage(rows, quotasOf(config));
   const engines: EngineProbes = {
     event_store: () => eventStore.ping(),
     read_models: () =>

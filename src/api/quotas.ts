@@ -37,7 +37,7 @@ export function growthCheck(api: Api, operation: Operation): Check | undefined {
       const limit = api.usage.limit(tenant, quota);
       return limit > 0 && used >= (isReport ? limit * (1 + REPORTS_BEYOND_QUOTA_PERCENT / 100) : limit);
     };
-    const usedUp = quotas.filter((quota) => isUsedUp(quota, api.usage.known(tenant, quota)));
+    const usedUp = quotas.filter((quota) => isUsedUp(quota, api.usage.known(tenant.name)?.[quota]));
     if (usedUp.length > 0) return refuseForQuota(api, tenant, usedUp, isUsedUp);
   };
 }
@@ -49,8 +49,9 @@ async function refuseForQuota(
   quotas: readonly Quota[],
   isUsedUp: (quota: Quota, used: number | undefined) => boolean,
 ): Promise<void> {
+  const all = await usage.used(tenant.name);
   for (const quota of quotas) {
-    const used = await usage.now(tenant, quota);
+    const used = all?.[quota];
     if (!isUsedUp(quota, used)) continue;
     const { name, counts, remedy } = QUOTAS[quota];
     throw new HttpError(

@@ -102,7 +102,7 @@ async function directory({ commands, tenants }: Tools): Promise<Looked> {
   const findings = parked.map((each): Finding => ({ ...isParked(each), remedy: NEEDS_RELEASE }));
   const signer = signerOf(await signingKeysNow(commands));
   if (signer !== undefined && !opens(commands.secretBox, signer.sealedKey))
-    findings.push({ problem: new OtherSecretsKeyError('the key that signs tokens').message, remedy: NO_START });
+    findings.push({ problem: new OtherSecretsKeyError().message, remedy: NO_START });
   let secrets = 0;
   for (const { name, webhooks } of all) {
     for (const { id, sealedSecret } of webhooks.values()) {

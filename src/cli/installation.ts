@@ -7,7 +7,7 @@ import { signerOf } from '../domain/identity/signingKeys.js';
 import { KEY_OVERLAP_HOURS, OPERATOR_LINK_MINUTES } from '../domain/limits.js';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/catalogue.js';
 import { userOf } from '../service/directoryUse.js';
-import { createSecretBox, installationKeys } from '../service/keys.js';
+import { createSecretBox, keptOrNewKeys } from '../service/keys.js';
 import { heldWebhooks, holdWebhooks, resumeWebhooks } from '../service/webhooks.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
 import { columns, command, flag, list, required } from './command.js';
@@ -105,7 +105,7 @@ const rotateKey = command({
   },
   async run({ revoke, lostSecretsKey }) {
     const { kid, revoked } = await withLog(async ({ config, commands }) => {
-      const secretBox = lostSecretsKey ? createSecretBox(...(await installationKeys(config))) : commands.secretBox;
+      const secretBox = lostSecretsKey ? createSecretBox(...(await keptOrNewKeys(config))) : commands.secretBox;
       return rotateSigningKey({ ...commands, secretBox }, operator('').actor, revoke === true);
     });
     return { kid, revoked };

@@ -54,7 +54,7 @@ export const migrate = command({
     try {
       // Concurrent writes of a service would be missing, or in the way.
       for (const each of [from, to].filter((each) => !isUrl(each)))
-        uses.push(await useDirectory(resolve(each), { what: 'dynamic-assets migrate', isExclusive: true }));
+        uses.push(await useDirectory(resolve(each), 'dynamic-assets migrate', true));
       source = await open(from);
       if (erase) source = await withErasedRemoved(source);
       const isCopied = await allBut(source, without);

@@ -41,7 +41,7 @@ export const restore = command({
       throw new UsageError(
         `${DATA_DIR} is not empty: it holds ${held.join(', ')}. Name another DATA_DIR, or add --replace, which keeps them beside it.`,
       );
-    const use = await useDirectory(DATA_DIR, { what: 'dynamic-assets restore', isExclusive: true });
+    const use = await useDirectory(DATA_DIR, 'dynamic-assets restore', true);
     const draft = join(DATA_DIR, DRAFT);
     try {
       await rm(draft, { recursive: true, force: true });

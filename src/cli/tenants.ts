@@ -95,7 +95,7 @@ const quotas = command({
     });
     if (set.length === 0) throw new UsageError('Name at least one quota, such as --records 50000000.');
     const event = { type: 'QuotasChanged', data: Object.fromEntries(set) } as const;
-    await withTenant(tenant, ({ commands }) => changeTenant(commands, operator(tenant), event));
+    await withTenant(tenant, ({ commands }) => changeTenant(commands, operator(tenant), [event]));
     return { tenant, quotas: Object.fromEntries(set.map(([quota, value]) => [QUOTAS[quota].name, value])) };
   },
   lines: ({ tenant, quotas: set }) => [

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import type { Config } from '../config.js';
 import { diskOf, lastBackupAt, prepareDataDirectory } from './dataDirectory.js';
 import { userOf } from './directoryUse.js';
-import { knownInstallationKeys } from './keys.js';
+import { installationKeys } from './keys.js';
 import { HOW_TO_RESUME, heldSentence, heldWebhooks } from './webhooks.js';
 
 /** A problem that a check has found. */
@@ -81,7 +81,7 @@ const LEAST_FREE_BYTES = 1024 ** 3;
 
 async function keys(config: Config): Promise<Looked> {
   // Reads the key but does not create one.
-  const found = await knownInstallationKeys(config);
+  const found = await installationKeys(config);
   const sealing =
     config.SECRETS_KEY !== undefined ? 'SECRETS_KEY' : found === undefined ? 'none yet' : 'keys/secrets.key';
   return { detail: `the key that seals secrets can be read (${sealing})`, findings: [] };

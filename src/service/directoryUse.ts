@@ -10,9 +10,7 @@ import { hold } from '../adapters/openSqlite.js';
 import { sleep } from '../supervision/waiting.js';
 import { IN_USE } from './dataDirectory.js';
 
-/** Seconds that a start waits for another service to release the data directory. */
-const WAIT_SECONDS = 5;
-/** A look whether somebody uses the directory locks it for a moment. */
+/** Somebody else's look whether the directory is used locks it for a moment. */
 const LOOK_IS_OVER_MS = 250;
 const LOOK_AGAIN_MS = 50;
 
@@ -39,23 +37,12 @@ export type DirectoryUse = {
 
 /**
  * Begins to use the directory, creating it if needed.
- * @param wanted `isExclusive`: no other process may use the directory meanwhile
- * @param onWait for a process that may be about to end, as in a restart: called once before waiting with who is waited for; if
- *   unset, it does not wait
+ * @param isExclusive no other process may use the directory meanwhile
  * @throws DirectoryInUseError; what the file system throws
  */
-export async function useDirectory(
-  directory: string,
-  { what, isExclusive }: { readonly what: string; readonly isExclusive: boolean },
-  onWait?: (user: string, seconds: number) => void,
-): Promise<DirectoryUse> {
+export async function useDirectory(directory: string, what: string, isExclusive: boolean): Promise<DirectoryUse> {
   mkdirSync(join(directory, IN_USE), { recursive: true, mode: 0o700 });
-  const take = (milliseconds: number) => held(directory, 'directory', isExclusive ? 'alone' : 'shared', milliseconds);
-  let release = await take(LOOK_IS_OVER_MS);
-  if (release === undefined && onWait !== undefined) {
-    onWait(described(directory).shown, WAIT_SECONDS);
-    release = await take(WAIT_SECONDS * 1_000);
-  }
+  const release = await held(directory, 'directory', isExclusive ? 'alone' : 'shared');
   if (release === undefined)
     throw new DirectoryInUseError(
       `The data directory ${directory} is in use by ${described(directory).shown}: stop it first, or set DATA_DIR to another directory.`,
@@ -75,14 +62,14 @@ export async function useDirectory(
 }
 
 /**
- * Holds the rows in the directory, which one process alone may write. Waits for one that may be about to end.
+ * Holds the rows in the directory, which one process alone may write.
  * @returns releases them
- * @throws Error that says what to do
+ * @throws DirectoryInUseError
  */
 export async function holdRows(directory: string): Promise<() => void> {
-  const release = await held(directory, 'rows', 'alone', WAIT_SECONDS * 1_000);
+  const release = await held(directory, 'rows', 'alone');
   if (release !== undefined) return release;
-  throw new Error(
+  throw new DirectoryInUseError(
     `Another process writes the rows in ${directory}: without MONGODB_URL one process alone may have the role projector.`,
   );
 }
@@ -98,13 +85,8 @@ export function userOf(directory: string): DirectoryUser | undefined {
 const fileOf = (directory: string, name: string): string => join(directory, IN_USE, name);
 
 /** @returns undefined if another process holds it for all this time */
-async function held(
-  directory: string,
-  name: 'directory' | 'rows',
-  how: 'alone' | 'shared',
-  milliseconds: number,
-): Promise<(() => void) | undefined> {
-  const until = performance.now() + milliseconds;
+async function held(directory: string, name: 'directory' | 'rows', how: 'alone' | 'shared') {
+  const until = performance.now() + LOOK_IS_OVER_MS;
   for (;;) {
     const release = hold(fileOf(directory, `${name}.lock`), how);
     if (release !== undefined || performance.now() >= until) return release;

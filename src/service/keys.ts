@@ -4,12 +4,12 @@
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type SecretBox, type TenantDirectory, UnopenableSecretError } from '../commands/context.js';
 import { ensureSigningKeys, opens, signingKeysNow } from '../commands/identity/signingKeys.js';
 import type { LogAccess } from '../commands/writeStream.js';
 import type { Config } from '../config.js';
-import { type StoredSigningKeys, signerOf } from '../domain/identity/signingKeys.js';
+import { signerOf } from '../domain/identity/signingKeys.js';
 import { errorCode } from '../supervision/errorCode.js';
 
 const ALGORITHM = 'aes-256-gcm';
@@ -18,7 +18,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 /** Names the format, so that it can change. */
 const PREFIX = 'v1.';
-const KEY_FILE = 'secrets.key';
+const KEY_FILE = 'keys/secrets.key';
 
 /**
  * AES-256-GCM (NIST SP 800-38D) with a random nonce: `v1.` and base64url of nonce, tag and cipher text. The key is not
@@ -73,24 +73,22 @@ type KeyConfig = Pick<Config, 'DATA_DIR' | 'SECRETS_KEY'>;
 type InstallationKeys = readonly [Uint8Array, ...Uint8Array[]];
 
 /**
- * The keys of SECRETS_KEY, then the one kept in the data directory, which is created if there is no other. The first
- * seals, all open: so an installation can move from the stored key to SECRETS_KEY.
+ * The keys of SECRETS_KEY, then the one kept in the data directory. The first seals, all open: so an installation can move
+ * from the stored key to SECRETS_KEY.
  * @throws Error when the file holds no key
  */
-export async function installationKeys(config: KeyConfig): Promise<InstallationKeys> {
-  const directory = join(config.DATA_DIR, 'keys');
-  return (await knownInstallationKeys(config)) ?? [await makeKey(directory, join(directory, KEY_FILE))];
-}
-
-/** The same; undefined if there are none. @throws Error when the file holds no key */
-export async function knownInstallationKeys({
+export async function installationKeys({
   DATA_DIR,
-  SECRETS_KEY,
+  SECRETS_KEY = [],
 }: KeyConfig): Promise<InstallationKeys | undefined> {
-  const kept = await readKey(join(DATA_DIR, 'keys', KEY_FILE));
-  const [first, ...others] = [...(SECRETS_KEY ?? []), ...(kept === undefined ? [] : [kept])];
+  const kept = await readKey(join(DATA_DIR, KEY_FILE));
+  const [first, ...others] = [...SECRETS_KEY, ...(kept === undefined ? [] : [kept])];
   return first === undefined ? undefined : [first, ...others];
 }
+
+/** The same; if there is none, one is made. */
+export const keptOrNewKeys = async (config: KeyConfig): Promise<InstallationKeys> =>
+  (await installationKeys(config)) ?? [await makeKey(join(config.DATA_DIR, KEY_FILE))];
 
 async function readKey(file: string): Promise<Uint8Array | undefined> {
   try {
@@ -107,8 +105,8 @@ async function readKey(file: string): Promise<Uint8Array | undefined> {
 }
 
 /** Written completely under another name, then linked: if several processes start at once, the first key counts for all. */
-async function makeKey(directory: string, file: string): Promise<Uint8Array> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+async function makeKey(file: string): Promise<Uint8Array> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   await writeFile(draft, randomBytes(SECRET_KEY_BYTES).toString('base64'), { mode: 0o600, flush: true });
   try {
@@ -126,19 +124,27 @@ async function makeKey(directory: string, file: string): Promise<Uint8Array> {
 /** This process cannot open what the others have sealed, and they could not open what it seals. */
 export class OtherSecretsKeyError extends Error {
   override readonly name = 'OtherSecretsKeyError';
-  constructor(what: string) {
+  constructor() {
     super(
-      `No key of this process opens ${what} of the event log: set the SECRETS_KEY of its other processes (the first ` +
+      'No key of this process opens the key that signs tokens of the event log: set the SECRETS_KEY of its other processes (the first ' +
         'one, if it has none, keeps it in keys/secrets.key in its data directory). Only if that key is lost, run ' +
         '"dynamic-assets keys rotate --lost-secrets-key".',
     );
   }
 }
 
-const SIGNING_KEY = 'the key that signs tokens';
+/** @throws OtherSecretsKeyError if it does not open the key that signs tokens */
+async function boxFor(config: KeyConfig, log: Pick<LogAccess, 'eventStore'>) {
+  const signer = signerOf(await signingKeysNow(log));
+  const keys = await (signer === undefined ? keptOrNewKeys(config) : installationKeys(config));
+  const secretBox = keys && createSecretBox(...keys);
+  if (secretBox === undefined || (signer !== undefined && !opens(secretBox, signer.sealedKey)))
+    throw new OtherSecretsKeyError();
+  return { secretBox, signer };
+}
 
 type StartDeps = Pick<LogAccess, 'eventStore' | 'now' | 'newId'> & {
-  readonly directory: Pick<TenantDirectory, 'waitFor'> & { readonly signingKeys: StoredSigningKeys };
+  readonly directory: Pick<TenantDirectory, 'waitFor'>;
 };
 
 /**
@@ -146,35 +152,23 @@ type StartDeps = Pick<LogAccess, 'eventStore' | 'now' | 'newId'> & {
  * @throws OtherSecretsKeyError; what the event store throws
  */
 export async function openKeys(config: KeyConfig, deps: StartDeps): Promise<SecretBox> {
-  const { directory } = deps;
-  const hasSigner = signerOf(directory.signingKeys) !== undefined;
-  const known = await knownInstallationKeys(config);
-  if (known === undefined && hasSigner) throw new OtherSecretsKeyError(SIGNING_KEY);
-  const secretBox = createSecretBox(...(known ?? (await installationKeys(config))));
-  requireSigner(secretBox, directory.signingKeys);
-  if (!hasSigner) {
-    await directory.waitFor(await ensureSigningKeys({ ...deps, secretBox }));
-    // Another process may have been first, under its own key.
-    requireSigner(secretBox, await signingKeysNow(deps));
-  }
-  return secretBox;
-}
-
-/** @throws OtherSecretsKeyError */
-function requireSigner(secretBox: SecretBox, keys: StoredSigningKeys): void {
-  const signer = signerOf(keys);
-  if (signer !== undefined && !opens(secretBox, signer.sealedKey)) throw new OtherSecretsKeyError(SIGNING_KEY);
+  const { secretBox, signer } = await boxFor(config, deps);
+  if (signer !== undefined) return secretBox;
+  await deps.directory.waitFor(await ensureSigningKeys({ ...deps, secretBox }));
+  // Another process may have been first, under its own key.
+  return (await boxFor(config, deps)).secretBox;
 }
 
 /** For the command line: seals nothing under a key that is not the installation's. @throws what the event store throws */
 export async function operatorsBox(config: KeyConfig, log: Pick<LogAccess, 'eventStore'>): Promise<SecretBox> {
-  const signer = signerOf(await signingKeysNow(log));
-  if (signer === undefined) return createSecretBox(...(await installationKeys(config)));
-  const [key = randomBytes(32), ...others] = (await knownInstallationKeys(config)) ?? [];
-  const secretBox = createSecretBox(key, ...others);
-  if (opens(secretBox, signer.sealedKey)) return secretBox;
-  const refuse = (): never => {
-    throw new OtherSecretsKeyError(SIGNING_KEY);
-  };
-  return { ...secretBox, seal: refuse, reseal: refuse };
+  try {
+    return (await boxFor(config, log)).secretBox;
+  } catch (error) {
+    if (!(error instanceof OtherSecretsKeyError)) throw error;
+    const refuse = (): never => {
+      throw error;
+    };
+    const [key = randomBytes(SECRET_KEY_BYTES), ...others] = (await installationKeys(config)) ?? [];
+    return { ...createSecretBox(key, ...others), seal: refuse, reseal: refuse };
+  }
 }

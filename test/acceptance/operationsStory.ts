@@ -245,9 +245,9 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
       body: () => ({ name: 'colour', type: 'String' }),
     }),
     platform('GET /tenant'),
-    platform('PUT /tenant/clean-up-guard', { body: () => ({ max_percent: 20 }) }),
-    platform('PUT /tenant/rate-limit', { body: () => ({ per_second: 500, burst: 1000 }) }),
-    platform('DELETE /tenant/rate-limit'),
+    platform('PUT /tenant', {
+      body: () => ({ clean_up_guard: { max_percent: 20 }, rate_limit: { per_second: 500, burst: 1000 } }),
+    }),
 
     platform('POST /api-clients', { body: () => ({ name: 'ERP' }), names: 'client_id', by: 'client_id' }),
     platform('GET /api-clients'),

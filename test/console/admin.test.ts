@@ -228,7 +228,7 @@ test('says how a file of an older spreadsheet is written, shows its values as re
 
 test('a file that is the whole table takes the rest away, and the guard asks for their number first', async () => {
   const { page } = window;
-  await acme().platformData('PUT', '/tenant/clean-up-guard', { max_percent: 10 });
+  await acme().platformData('PUT', '/tenant', { clean_up_guard: { max_percent: 10 } });
   await checkFile('dyn_item', /Items: Import a file/, ['external_id,name', 'I1,Coffee beans 1 kg']);
   await page.getByLabel('Also delete the records that the file lacks (now 1)').check();
   await page.getByRole('button', { name: 'Import 1 row' }).click();

@@ -74,20 +74,16 @@ function SettingForm({ title, why, save, children, more }: FormProps) {
   );
 }
 
+const changed = (settings: object) => bodyOf(api.PUT('/api/v1/platform/tenant', { body: settings as never }));
+
 function Guard({ tenant }: { readonly tenant: Tenant }) {
   const text = useText().tenant;
   const client = useQueryClient();
   const [percent, setPercent] = useState<string | number>(tenant.clean_up_guard?.max_percent ?? 50);
   const [records, setRecords] = useState<string | number>(tenant.clean_up_guard?.min_records ?? 100);
-  const save = () =>
-    bodyOf(
-      api.PUT('/api/v1/platform/tenant/clean-up-guard', {
-        body: { max_percent: Number(percent), min_records: Number(records) } as never,
-      }),
-    );
+  const save = () => changed({ clean_up_guard: { max_percent: Number(percent), min_records: Number(records) } });
   const end = useMutation({
-    mutationFn: () =>
-      bodyOf(api.PUT('/api/v1/platform/tenant/clean-up-guard', { body: { max_percent: null } as never })),
+    mutationFn: () => changed({ clean_up_guard: null }),
     onSuccess: () => client.invalidateQueries({ queryKey: tenantQuery.queryKey }),
   });
   return (
@@ -114,12 +110,9 @@ function Rate({ tenant }: { readonly tenant: Tenant }) {
   const client = useQueryClient();
   const [perSecond, setPerSecond] = useState<string | number>(tenant.rate_limit?.per_second ?? '');
   const [burst, setBurst] = useState<string | number>(tenant.rate_limit?.burst ?? '');
-  const save = () =>
-    bodyOf(
-      api.PUT('/api/v1/platform/tenant/rate-limit', { body: { per_second: Number(perSecond), burst: Number(burst) } }),
-    );
+  const save = () => changed({ rate_limit: { per_second: Number(perSecond), burst: Number(burst) } });
   const remove = useMutation({
-    mutationFn: () => bodyOf(api.DELETE('/api/v1/platform/tenant/rate-limit')),
+    mutationFn: () => changed({ rate_limit: null }),
     onSuccess: () => {
       setPerSecond('');
       setBurst('');

@@ -15,6 +15,7 @@ import {
   permissionsOfRoles,
   ROLES_WITH,
 } from '../../domain/identity/scopes.js';
+import { withTimeout } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import { forbidden, HttpError, unsupportedMediaType } from '../errors.js';
 import { countingRefusals, limitCaller } from '../rateLimit.js';
@@ -22,8 +23,6 @@ import type { Principal } from '../requestContext.js';
 import { type Check, isTableOperation, knownAsset, type Operation, permissionOn } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
 import { type ClientToken, InvalidTokenError, type UserToken } from './tokens.js';
-
-type Refusal = Extract<AccessEvent, { type: 'SignInRefused' | 'RequestRefused' }>;
 
 const REALM = 'Bearer realm="dynamic-assets"';
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
@@ -164,16 +163,22 @@ function refuseFirstPassword({ context: { principal } }: Request): void {
   );
 }
 
-/** Of a tenant: so an attacker adds few events to the log, whatever they send. The access log has all. */
+/** Refusals of a tenant: so an attacker adds few events to the log, whatever they send. The access log has all. */
 const REFUSALS_NOTED = { burst: 10, perSecond: 10 / 60 };
+const NOTED_WITHIN_MS = 2_000;
 
-/** Notes in the log what was refused to a person. */
-export function noteRefusal({ buckets, commands, log }: Api, context: Request['context'], event: Refusal): void {
-  if (!buckets.take(`${context.tenant.name} refusals`, REFUSALS_NOTED).isTaken) return;
+/** In the log, for auditors. It may fail: people sign in while the log takes no events, as on a full disk, and can read. */
+export async function noteAccess(
+  { buckets, commands, log }: Api,
+  context: Request['context'],
+  event: AccessEvent,
+): Promise<void> {
+  if (event.type !== 'SignedIn' && !buckets.take(`${context.tenant.name} refusals`, REFUSALS_NOTED).isTaken) return;
   // Who signs in is not authenticated.
   const actor = event.type === 'SignInRefused' ? { kind: 'system' as const, id: 'sign-in' } : context.actor;
-  recordAccess(commands, context.callerAs(actor), [event]).catch((error: unknown) =>
-    log.warn({ err: error, ...context.ids }, 'a refusal was not noted in the event log'),
+  const noted = recordAccess(commands, context.callerAs(actor), [event]);
+  await withTimeout(NOTED_WITHIN_MS, 'The log does not answer.', noted).catch((error: unknown) =>
+    log.warn({ err: error, ...context.ids }, `${event.type} may not be noted in the event log`),
   );
 }
 
@@ -209,6 +214,6 @@ async function authorizePerson(
     throw forbidden(`The scope ${AUDIT_SCOPE} reads, and changes nothing.`);
   if (isAllowed || user === undefined) return;
   const roles = ROLES_WITH[permission];
-  noteRefusal(api, context, { type: 'RequestRefused', data: { userId: user.id, roles, times: 1 } });
+  void noteAccess(api, context, { type: 'RequestRefused', data: { userId: user.id, roles, times: 1 } });
   throw forbidden(`This needs the role ${roles.join(' or ')}.`);
 }

@@ -111,7 +111,7 @@ async function seen(api: Api, tenants: readonly Tenant[]): Promise<readonly Seen
       behind: progress.staleness(tenant.name) ?? 0,
       used: await usage.used(tenant.name),
       quotas: QUOTA_NAMES.map((quota) => {
-        const used = usage.known(tenant, quota) ?? null;
+        const used = usage.known(tenant.name)?.[quota] ?? null;
         return { quota: QUOTAS[quota].name, used, limit: usage.limit(tenant, quota) };
       }),
     })),

@@ -3,7 +3,7 @@ import type { CookieOptions, Request } from 'express';
 import { z } from 'zod';
 import { parseBody, shortText } from '../../commands/body.js';
 import { ValidationError } from '../../commands/context.js';
-import { endSession, recordAccess } from '../../commands/identity/access.js';
+import { endSession } from '../../commands/identity/access.js';
 import { credentialOf, passwordMatches } from '../../commands/identity/secrets.js';
 import {
   changeOwnPassword,
@@ -12,9 +12,8 @@ import {
 } from '../../commands/identity/users.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { User } from '../../domain/identity/events.js';
-import { withTimeout } from '../../supervision/waiting.js';
 import {
-  noteRefusal,
+  noteAccess,
   openSession,
   principalOf,
   SESSION_COOKIE,
@@ -58,7 +57,7 @@ export const session: Resource = {
         const user = await signedIn(api, req, email, password);
         req.context.principal = principalOf(user);
         const { id, reply } = openedSession(api, call, user);
-        await noteSignIn(api, req, user.id, id);
+        await noteAccess(api, req.context, { type: 'SignedIn', data: { userId: user.id, sessionId: id } });
         return reply;
       },
     },
@@ -118,17 +117,6 @@ const cookieOptions = (req: Request, config: Api['config']): CookieOptions => ({
   secure: req.secure || !isLoopbackHost(requestHost(req, config)),
 });
 
-const NOTED_WITHIN_MS = 2_000;
-
-/** People sign in while the log takes no events, as on a full disk: they can read. */
-async function noteSignIn({ commands, log }: Api, { context }: Request, userId: number, sessionId: string) {
-  const event = { type: 'SignedIn', data: { userId, sessionId } } as const;
-  const noted = recordAccess(commands, context.callerAs(context.actor), [event]);
-  await withTimeout(NOTED_WITHIN_MS, 'The log does not answer.', noted).catch((error: unknown) =>
-    log.warn({ err: error, ...context.ids }, 'a sign-in may not be noted in the event log'),
-  );
-}
-
 const TOO_MANY_WRONG = 'Too many wrong passwords; try again later.';
 
 const guessAt = (req: Request, email: string) =>
@@ -164,7 +152,8 @@ async function signedIn(api: Api, req: Request, email: string, password: string)
   api.log.warn({ tenant: tenant.name, address: addressOfRequest(req), ...ids }, 'sign-in refused');
   const users = [...tenantOf(api.commands, tenant.name).users.values()];
   const userId = users.find((each) => each.email === guess.account)?.id ?? null;
-  noteRefusal(api, req.context, { type: 'SignInRefused', data: { userId, network: guess.network, times: 1 } });
+  const data = { userId, network: guess.network, times: 1 };
+  void noteAccess(api, req.context, { type: 'SignInRefused', data });
   throw unauthenticated('The e-mail address or the password is wrong.');
 }
 

@@ -6,24 +6,16 @@ import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { addAssetField, addAssetTable, fieldBody, tableBody } from '../../commands/identity/assetTypes.js';
 import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
-import { changeTenant } from '../../commands/identity/tenants.js';
+import { changeTenant, type SettingEvent } from '../../commands/identity/tenants.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
-import { QUOTA_NAMES, QUOTAS, type Quota } from '../../domain/quotas.js';
+import { QUOTA_NAMES, QUOTAS } from '../../domain/quotas.js';
 import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUp.js';
 import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
 import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import {
-  type Call,
-  dataReply,
-  listReply,
-  noContent,
-  pathText,
-  type Reply,
-  type Resource,
-} from '../routes/operation.js';
+import { dataReply, listReply, pathText, type Reply, type Resource } from '../routes/operation.js';
 
 const integer = (least: number, most: number) =>
   z
@@ -33,17 +25,31 @@ const integer = (least: number, most: number) =>
     .max(most, `must be at most ${most}.`);
 const rate = integer(1, 1_000_000);
 
-/** Requests of each API client and each user: a second, and at once after a pause. */
-const rateLimitBody = z.strictObject({ per_second: rate, burst: rate });
+const settingsBody = z
+  .strictObject({
+    rate_limit: z.strictObject({ per_second: rate, burst: rate }).nullable(),
+    clean_up_guard: z
+      .strictObject({ max_percent: integer(0, 100), min_records: integer(0, Number.MAX_SAFE_INTEGER).default(0) })
+      .nullable(),
+  })
+  .partial();
 
-const cleanUpGuardBody = z.strictObject({
-  max_percent: integer(0, 100).nullable(),
-  /** Clean-ups of up to this many records need no confirmation. */
-  min_records: z.int('must be an integer.').min(0, 'must be at least 0.').default(0),
-});
+/** null ends a setting. */
+function settingEvents({ rate_limit: limit, clean_up_guard: guard }: z.output<typeof settingsBody>): SettingEvent[] {
+  const events: SettingEvent[] = [];
+  if (limit === null) events.push({ type: 'RateLimitRemoved', data: {} });
+  else if (limit) events.push({ type: 'RateLimitChanged', data: { perSecond: limit.per_second, burst: limit.burst } });
+  if (guard === null) events.push({ type: 'CleanUpGuardChanged', data: { maxPercent: null } });
+  else if (guard)
+    events.push({
+      type: 'CleanUpGuardChanged',
+      data: { maxPercent: guard.max_percent, minRecords: guard.min_records },
+    });
+  return events;
+}
 
-type ShownQuota = { readonly limit: number | null; readonly used: number | null };
-type ShownTenant = Tenant & { readonly shownQuotas: { readonly [name: string]: ShownQuota } };
+type QuotaUse = { readonly limit: number | null; readonly used: number | null };
+type ShownTenant = Tenant & { readonly quotaUses: { readonly [name: string]: QuotaUse } };
 
 const tenantView = json.view<ShownTenant>({
   name: json.text,
@@ -58,18 +64,17 @@ const tenantView = json.view<ShownTenant>({
     ({ cleanUpGuard: guard }) =>
       guard === undefined ? null : { max_percent: guard.maxPercent, min_records: guard.minRecords ?? 0 },
   ],
-  quotas: [json.ref('Quotas'), ({ shownQuotas }) => shownQuotas],
+  quotas: [json.ref('Quotas'), ({ quotaUses }) => quotaUses],
 });
 
 /** With what is used of the quotas: null while it is not known. */
 async function tenantReply({ usage }: Api, tenant: Tenant): Promise<Reply> {
-  const shown = async (quota: Quota) => {
-    const limit = usage.limit(tenant, quota);
-    const used = (await usage.now(tenant, quota)) ?? null;
-    return [QUOTAS[quota].name, { limit: limit === 0 ? null : limit, used }] as const;
-  };
-  const shownQuotas = Object.fromEntries(await Promise.all(QUOTA_NAMES.map(shown)));
-  return dataReply(tenantView.show({ ...tenant, shownQuotas }));
+  const used = await usage.used(tenant.name);
+  const uses = QUOTA_NAMES.map((quota) => {
+    const limit = usage.limit(tenant, quota) || null;
+    return [QUOTAS[quota].name, { limit, used: used?.[quota] ?? null }] as const;
+  });
+  return dataReply(tenantView.show({ ...tenant, quotaUses: Object.fromEntries(uses) }));
 }
 
 /** The table after a change. */
@@ -139,39 +144,19 @@ export const settings: Resource = {
       answer: json.one('Tenant'),
       handle: (api, { tenant }) => tenantReply(api, tenant),
     },
-    'DELETE /tenant/rate-limit': {
-      id: 'platformRemoveRateLimit',
-      summary: "The operator's limit counts again",
+    'PUT /tenant': {
+      id: 'platformChangeTenant',
+      summary: 'Change the settings that the body has; null ends one',
+      description: `\`rate_limit\`: requests a second of each API client and each user, and at once; the operator's counts if it is lower. \`clean_up_guard\`: clean-ups with a batch_id that no record has, and those that would delete more than \`max_percent\` of the table, are refused unless their \`confirm\` names the number of records; those of \`min_records\` or fewer never are. Recommended: ${RECOMMENDED_GUARD.maxPercent} percent and ${RECOMMENDED_GUARD.minRecords} records.`,
       allow: 'admins',
-      ...noContent(({ commands }, { caller }: Call) =>
-        changeTenant(commands, caller, { type: 'RateLimitRemoved', data: {} }),
-      ),
-    },
-    'PUT /tenant/rate-limit': {
-      id: 'platformChangeRateLimit',
-      summary: 'Requests a second of each API client and each user, and at once',
-      description: "The operator's limit counts if this one is higher.",
-      allow: 'admins',
-      body: json.bodyOf(rateLimitBody, { per_second: 50, burst: 100 }),
+      body: json.bodyOf(settingsBody, {
+        rate_limit: { per_second: 50, burst: 100 },
+        clean_up_guard: { max_percent: 20, min_records: 10 },
+      }),
       answer: json.one('Tenant'),
       async handle(api, { caller, tenant: before, body }) {
-        const { per_second: perSecond, burst } = parseBody(rateLimitBody, body);
-        const data = { perSecond, burst };
-        const { tenant } = await changeTenant(api.commands, caller, { type: 'RateLimitChanged', data });
-        return tenantReply(api, tenant ?? before);
-      },
-    },
-    'PUT /tenant/clean-up-guard': {
-      id: 'platformChangeCleanUpGuard',
-      summary: 'Clean-ups that must be confirmed',
-      description: `Clean-ups with a batch_id that no record has, and those that would delete more than this share of the table, are refused unless their \`confirm\` names the number of records; those of \`min_records\` or fewer never are. \`max_percent\` null, as in a new tenant: none are. Recommended: ${RECOMMENDED_GUARD.maxPercent} percent and ${RECOMMENDED_GUARD.minRecords} records.`,
-      allow: 'admins',
-      body: json.bodyOf(cleanUpGuardBody, { max_percent: 20, min_records: 10 }),
-      answer: json.one('Tenant'),
-      async handle(api, { caller, tenant: before, body }) {
-        const { max_percent: maxPercent, min_records: minRecords } = parseBody(cleanUpGuardBody, body);
-        const data = maxPercent === null ? { maxPercent } : { maxPercent, minRecords };
-        const { tenant } = await changeTenant(api.commands, caller, { type: 'CleanUpGuardChanged', data });
+        const events = settingEvents(parseBody(settingsBody, body));
+        const { tenant } = await changeTenant(api.commands, caller, events);
         return tenantReply(api, tenant ?? before);
       },
     },

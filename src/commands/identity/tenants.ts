@@ -54,10 +54,11 @@ export async function deleteTenant(commands: DirectoryCommands, caller: Caller):
   await waitUntilKnown(commands, caller, position);
 }
 
-type Setting = 'RateLimitChanged' | 'RateLimitRemoved' | 'CleanUpGuardChanged' | 'QuotasChanged';
+export type SettingEvent = Extract<
+  DirectoryEvent,
+  { type: 'RateLimitChanged' | 'RateLimitRemoved' | 'CleanUpGuardChanged' | 'QuotasChanged' }
+>;
 
-/** Changes a setting of the tenant; a limit that is not there is not removed. @throws NotFoundError */
-export const changeTenant: DirectoryWrite<[Extract<DirectoryEvent, { type: Setting }>]> = (commands, caller, event) =>
-  writeDirectory(commands, caller, tenantStream(caller.tenant), ({ rateLimit }) =>
-    event.type === 'RateLimitRemoved' && rateLimit === undefined ? [] : [event],
-  );
+/** Changes settings of the tenant. @throws NotFoundError */
+export const changeTenant: DirectoryWrite<[readonly SettingEvent[]]> = (commands, caller, events) =>
+  writeDirectory(commands, caller, tenantStream(caller.tenant), () => events);

@@ -66,7 +66,7 @@ describe('an entry', () => {
 
     const vera = await addPerson(acme(), 'vera', ['admin']);
     await vera.call('PUT', `/users/${vera.id}`, { first_name: 'Veerle', roles: ['admin', 'auditor'] });
-    await vera.call('PUT', '/tenant/clean-up-guard', { max_percent: 20 });
+    await vera.call('PUT', '/tenant', { clean_up_guard: { max_percent: 20 } });
     const own = await entries({ actor: String(vera.id) });
     expect(own.map(({ kind, actor }) => [kind, actor.name])).toEqual([
       ['settings.clean_up_guard_changed', 'Veerle Bos'],

@@ -13,7 +13,7 @@ describe('as long as the operator sets none', () => {
   const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
   const acme = () => run.tenant('acme');
   const setLimit = (per_second: number, burst: number) =>
-    acme().platformData('PUT', '/tenant/rate-limit', { per_second, burst });
+    acme().platformData('PUT', '/tenant', { rate_limit: { per_second, burst } });
   const list = (token?: string) => acme().getList('dyn_item', '', token === undefined ? {} : { token });
   const allServed = async (times: number) =>
     expect(
@@ -71,7 +71,7 @@ describe('where the operator sets one', () => {
   }
 
   it('a tenant cannot have more than that', async () => {
-    await acme().platformData('PUT', '/tenant/rate-limit', { per_second: 1_000_000, burst: 1_000_000 });
+    await acme().platformData('PUT', '/tenant', { rate_limit: { per_second: 1_000_000, burst: 1_000_000 } });
     await acme().token();
     await expectLimited(() => acme().getList('dyn_item'));
   });

@@ -21,8 +21,7 @@ const WEBHOOKS = `${PLATFORM}/webhooks`;
 const USERS = `${PLATFORM}/users`;
 const CLIENTS = `${PLATFORM}/api-clients`;
 const SESSION = `${PLATFORM}/session`;
-const RATE = `${PLATFORM}/tenant/rate-limit`;
-const GUARD = `${PLATFORM}/tenant/clean-up-guard`;
+const SETTINGS = `${PLATFORM}/tenant`;
 const FIELDS = `${PLATFORM}/asset-types/dyn_item/fields`;
 const USER = { first_name: 'E', last_name: 'S', roles: ['admin'] };
 const ITEM = JSON.stringify({ external_id: 'E1', name: 'Tea' });
@@ -130,9 +129,9 @@ const VALUES: readonly Row[] = [
     'half a percent',
     422,
     'PUT',
-    GUARD,
-    body({ max_percent: 1.5, min_records: -1 }),
-    ['max_percent', 'min_records'],
+    SETTINGS,
+    body({ clean_up_guard: { max_percent: 1.5, min_records: -1 } }),
+    ['clean_up_guard.max_percent', 'clean_up_guard.min_records'],
   ],
   ['§4.9', 'the state failed', 422, 'POST', ORDERS, body({ processing_status: 'failed' }), ['processing_status']],
   ['§4.9', '101 reasons', 422, 'POST', ORDERS, body({ error_reason: Array(101).fill(0) }), ['error_reason']],
@@ -141,8 +140,24 @@ const VALUES: readonly Row[] = [
   ['§6.2', 'a plain URL', 422, 'POST', WEBHOOKS, body({ url: 'http://127.0.0.1:9/' }), ['url']],
   ['§6.1', '20 digits', 422, 'POST', WEBHOOKS, webhookWith('{"a":12345678901234567890}'), ['body']],
   ['§6.1', '1e400', 422, 'POST', WEBHOOKS, webhookWith('{"a":{"b":[1e400]}}'), ['body']],
-  ['§8', 'a rate of 0', 422, 'PUT', RATE, body({ per_second: 0, burst: -1 }), ['burst', 'per_second']],
-  ['§8', 'texts', 422, 'PUT', RATE, body({ per_second: '1', burst: 1.5, day: 1 }), ['burst', 'day', 'per_second']],
+  [
+    '§8',
+    'a rate of 0',
+    422,
+    'PUT',
+    SETTINGS,
+    body({ rate_limit: { per_second: 0, burst: -1 } }),
+    ['rate_limit.burst', 'rate_limit.per_second'],
+  ],
+  [
+    '§8',
+    'texts',
+    422,
+    'PUT',
+    SETTINGS,
+    body({ rate_limit: { per_second: '1', burst: 1.5, day: 1 } }),
+    ['rate_limit.burst', 'rate_limit.day', 'rate_limit.per_second'],
+  ],
   ['§7', 'a sign-in', 422, 'POST', SESSION, { body: { email: 7, x: 1 }, token: null }, ['email', 'password', 'x']],
   ['§7', 'a long address', 422, 'POST', USERS, body({ ...USER, email: `a@${'a.'.repeat(1e5)}nl` }), ['email']],
   ...['__proto__', 'constructor', 'hasOwnProperty', 'toString', 'prototype'].map(
@@ -220,7 +235,7 @@ const CALLERS: readonly Row[] = [
   ['§5.4', 'two tokens', 401, 'GET', ITEMS, by({ authorization: 'Bearer a b' })],
   ['§5.4', 'a stranger with a parameter', 401, 'GET', ITEMS, { query: 'nonsense=1', token: null }, STRANGER],
   ['§5', 'no session', 401, 'POST', USERS, by({ cookie: 'da_session=nobody' })],
-  ['§5', 'no session, no body', 401, 'DELETE', RATE, by({ cookie: 'da_session=nobody' })],
+  ['§5', 'no session, no body', 401, 'DELETE', `${PLATFORM}/users/1`, by({ cookie: 'da_session=nobody' })],
 ];
 
 const INSTEAD: readonly Row[] = [

@@ -15,7 +15,7 @@ const keys = async (table = 'dyn_party') =>
   (await acme().list(table, { perPage: '1000' })).data.map((record) => record.external_id);
 
 const guardOfAcme = (max_percent: unknown) =>
-  acme().platform('PUT', '/tenant/clean-up-guard', { body: { max_percent } });
+  acme().platform('PUT', '/tenant', { body: { clean_up_guard: max_percent === null ? null : { max_percent } } });
 
 beforeAll(async () => {
   await guardOfAcme(null);
@@ -96,7 +96,7 @@ it('additive: `confirm` names how many records are to be deleted, and with anoth
 });
 
 it('additive: a guarded tenant confirms what deletes much, or everything; a dry run says how many it is', async () => {
-  await expectInvalid(run.service, ['max_percent'], () => guardOfAcme(101));
+  await expectInvalid(run.service, ['clean_up_guard.max_percent'], () => guardOfAcme(101));
   expect(await guardOfAcme(20)).toMatchObject({ status: 200, body: { data: { clean_up_guard: { max_percent: 20 } } } });
   try {
     await acme().batch('dyn_party', parties(0, 10, { _batch_id: 'monday' }));

@@ -11,7 +11,7 @@ const acme = () => run.tenant('acme');
 const parties = (from: number, to: number, more: object = {}) =>
   Array.from({ length: to - from }, (_, n) => ({ external_id: `P${from + n}`, name: `Party ${from + n}`, ...more }));
 beforeAll(async () => {
-  await acme().platform('PUT', '/tenant/clean-up-guard', { body: { max_percent: null } });
+  await acme().platform('PUT', '/tenant', { body: { clean_up_guard: null } });
 });
 
 beforeEach(async () => {

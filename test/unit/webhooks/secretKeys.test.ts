@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UnopenableSecretError } from '#app/commands/context.js';
 import { ConfigError, readConfig } from '#app/config.js';
-import { createSecretBox, installationKeys } from '#app/service/keys.js';
+import { createSecretBox, keptOrNewKeys } from '#app/service/keys.js';
 
 const one = Buffer.alloc(32, 1);
 const two = Buffer.alloc(32, 2);
@@ -55,7 +55,7 @@ test('a key file that holds no key is told by its name, also where SECRETS_KEY h
   await mkdir(join(directory, 'keys'));
   await writeFile(file, 'AAAA');
   for (const SECRETS_KEY of [undefined, text(one)]) {
-    const keys = installationKeys(readConfig({ DATA_DIR: directory, SECRETS_KEY }));
+    const keys = keptOrNewKeys(readConfig({ DATA_DIR: directory, SECRETS_KEY }));
     await expect(keys).rejects.toThrow(`${file} must hold a key of 32 bytes`);
   }
   await rm(directory, { recursive: true });
