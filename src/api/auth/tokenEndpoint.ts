@@ -1,9 +1,8 @@
-/** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4). */
+/** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4), and how programs find it (RFC 8414). */
 import { parse } from 'content-type';
 import type { ErrorRequestHandler } from 'express';
-import { recordClientUse } from '../../commands/identity/clients.js';
 import { credentialOf, liveHashes, secretMatches } from '../../commands/identity/secrets.js';
-import { type ApiClient, dayOf } from '../../domain/identity/events.js';
+import type { ApiClient } from '../../domain/identity/events.js';
 import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
@@ -13,10 +12,9 @@ import { sendBody } from '../jsonAnswer.js';
 import { type BodyReader, bytesReader, jsonBodyReader, utf8Text } from '../jsonBody.js';
 import * as json from '../openapi/schema.js';
 import { withinGuesses } from '../rateLimit.js';
-import type { RequestContext } from '../requestContext.js';
 import type { Check, Resource } from '../routes/operation.js';
 import { networkOfRequest } from '../senderAddress.js';
-import { OAuthError, readTokenRequest, type TokenRequest } from './tokenRequest.js';
+import { requestOrigin, resolveTenant } from '../tenantHost.js';
 
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
@@ -80,7 +78,6 @@ export const tokenEndpoint: Resource = {
         req.context.principal = { actor: { kind: 'client', id: client.clientId }, permissions: new Set() };
         const scopes = grantedScopes(client, request.scopes);
         const credential = credentialOf(secretHash);
-        noteUse(api, req.context, client);
         const scope = scopes.join(' ');
         const claims = { tenant, client_id: client.clientId, credential, scope };
         const { token, expiresIn } = api.tokens.issue('client', client.clientId, claims);
@@ -149,27 +146,118 @@ export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, req, res,
   sendBody(res, status, JSON.stringify({ error: code, error_description: message, message }), headers);
 };
 
-/** Lost if the process ends before; the client's next token makes up for it. */
-const NOTED_AFTER_MS = 300_000;
+/** The error codes of RFC 6749 §5.2 in use, with their status. */
+const OAUTH_ERRORS = {
+  invalid_request: 400,
+  invalid_client: 401,
+  unsupported_grant_type: 400,
+  invalid_scope: 400,
+} as const;
 
-/** Uses being recorded. The directory replaces the client's object once it shows the new day. */
-const beingRecorded = new WeakMap<ApiClient, string>();
-
-export function noteUse(
-  { commands, log }: Pick<Api, 'commands' | 'log'>,
-  context: RequestContext,
-  client: ApiClient,
-): void {
-  const today = dayOf(commands.now());
-  if (client.lastUsed === today || beingRecorded.get(client) === today) return;
-  beingRecorded.set(client, today);
-  const { ids, requestId: correlationId, tenant } = context;
-  const actor = { kind: 'client', id: client.clientId, name: client.name } as const;
-  const caller = { tenant: tenant.name, actor, correlationId, causationId: correlationId };
-  const note = () =>
-    recordClientUse(commands, caller, client.clientId).catch((error: unknown) => {
-      beingRecorded.delete(client);
-      log.warn({ err: error, ...ids }, 'the use of an API client was not recorded');
-    });
-  setTimeout(note, NOTED_AFTER_MS).unref();
+/** Answered in the form of RFC 6749 §5.2; the message becomes `error_description`. */
+class OAuthError extends Error {
+  override readonly name = 'OAuthError';
+  constructor(
+    readonly code: keyof typeof OAUTH_ERRORS,
+    description: string,
+    readonly status: number = OAUTH_ERRORS[code],
+    readonly headers: { readonly [name: string]: string } = {},
+  ) {
+    // Printable ASCII without quotes and backslashes alone.
+    super(description.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?'));
+  }
 }
+
+type TokenRequest = {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Requested scopes, without duplicates; undefined: all of the client's. */
+  readonly scopes: readonly string[] | undefined;
+};
+
+const PARAMETERS = ['grant_type', 'client_id', 'client_secret', 'scope'] as const;
+
+/**
+ * @param body a form, or parsed JSON. Other parameters are ignored, and those without a value count as absent (§3.2).
+ * @throws OAuthError if the request is malformed, or names no client
+ */
+function readTokenRequest(body: unknown, authorization: string | undefined): TokenRequest {
+  const parameter = (name: (typeof PARAMETERS)[number]): string | undefined => {
+    const values: readonly unknown[] =
+      body instanceof URLSearchParams ? body.getAll(name) : [Object.getOwnPropertyDescriptor(body, name)?.value ?? ''];
+    if (values.length > 1) throw new OAuthError('invalid_request', `The parameter ${name} is given twice.`);
+    const [value = ''] = values;
+    if (typeof value !== 'string') throw new OAuthError('invalid_request', `${name} must be a string.`);
+    return value === '' ? undefined : value;
+  };
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new OAuthError('invalid_request', 'The body must be a JSON object.');
+  const [grantType, clientId, clientSecret, scope = ''] = PARAMETERS.map(parameter);
+  if (grantType === undefined) throw new OAuthError('invalid_request', 'grant_type is missing.');
+  const credentials = clientCredentials(clientId, clientSecret, authorization);
+  if (grantType !== 'client_credentials')
+    throw new OAuthError('unsupported_grant_type', 'The only grant_type is client_credentials.');
+  const scopes = new Set(scope.split(' ').filter((name) => name !== ''));
+  return { ...credentials, scopes: scopes.size === 0 ? undefined : [...scopes] };
+}
+
+type Credentials = Pick<TokenRequest, 'clientId' | 'clientSecret'>;
+
+function clientCredentials(
+  clientId: string | undefined,
+  clientSecret: string | undefined,
+  authorization: string | undefined,
+): Credentials {
+  if (authorization === undefined) {
+    if (clientId === undefined || clientSecret === undefined)
+      throw new OAuthError('invalid_client', 'client_id and client_secret are missing.');
+    return { clientId, clientSecret };
+  }
+  const basic = basicCredentials(authorization);
+  if (basic === undefined) throw new OAuthError('invalid_client', 'The Authorization header has no Basic credentials.');
+  if (clientSecret !== undefined || (clientId ?? basic.clientId) !== basic.clientId)
+    throw new OAuthError('invalid_request', 'Send the credentials in the body or by Basic, not both.');
+  return basic;
+}
+
+/** Id and secret are form-encoded before they are joined (§2.3.1). Undefined if the header has another form. */
+function basicCredentials(authorization: string): Credentials | undefined {
+  const encoded = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)?.[1] ?? '';
+  const [, id = '', secret = ''] = /^([^:]+):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString('utf8')) ?? [];
+  if (id === '') return undefined;
+  const formDecoded = (text: string) => decodeURIComponent(text.replaceAll('+', ' '));
+  try {
+    return { clientId: formDecoded(id), clientSecret: formDecoded(secret) };
+  } catch {
+    return undefined;
+  }
+}
+
+const serverMetadata = (origin: string) => ({
+  issuer: origin,
+  token_endpoint: `${origin}/oauth/token`,
+  scopes_supported: SCOPES,
+  // No flow of this server has a front channel.
+  response_types_supported: [],
+  grant_types_supported: ['client_credentials'],
+  token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+  service_documentation: `${origin}/docs`,
+});
+
+/** Below `/.well-known`. */
+export const discovery: Resource = {
+  tag: 'token',
+  operations: {
+    'GET /oauth-authorization-server': {
+      id: 'getAuthorizationServerMetadata',
+      summary: 'Metadata by which an OAuth client gets a token (RFC 8414)',
+      allow: 'anyone',
+      answer: json.answer('The metadata.', { type: 'object' }),
+      async handle(api, { req, res }) {
+        await resolveTenant(api, req, res);
+        const headers = { 'Cache-Control': 'public, max-age=300' };
+        return { headers, body: JSON.stringify(serverMetadata(requestOrigin(req, api.config))) };
+      },
+    },
+  },
+};

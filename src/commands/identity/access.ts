@@ -16,20 +16,16 @@ export type Session = {
   readonly expiresAt: number;
 };
 
-/** Ends a session, once: its stream has at most one event. The directory knows it when this returns. */
+/** Ends a session. The directory knows it when this returns. */
 export async function endSession(
   commands: DirectoryCommands,
   caller: Caller,
   { sessionId, userId, expiresAt }: Session,
 ): Promise<void> {
-  const stream = sessionStream(caller.tenant, sessionId);
   const data = { userId, sessionId, expiresAt: new Date(expiresAt * 1000).toISOString().replace('Z', '000Z') };
-  const { position } = await writeStream(commands, caller, {
-    stream,
-    load: () => loadStream(commands.eventStore, stream, () => true),
-    decide: (isEnded) => (isEnded ? [] : [{ type: 'SessionEnded', data } as const]),
-  });
-  if (position > 0) await waitUntilKnown(commands, caller, position);
+  const event = { type: 'SessionEnded', data } as const;
+  const { position } = await appendEvents(commands, caller, sessionStream(caller.tenant, sessionId), [event]);
+  await waitUntilKnown(commands, caller, position);
 }
 
 /** Notes that a link opened a session of the operator's console. @throws ConflictError if it was used before */

@@ -1,6 +1,5 @@
 /** Client secrets and passwords: how they are made, hashed and compared. */
-import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { hash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import type { ApiClient } from '../../domain/identity/events.js';
 import { MAX_PASSWORD_HASHES_WAITING_OF_TENANT } from '../../domain/limits.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
@@ -18,12 +17,11 @@ export const newClientSecret = (): string => `das_${randomBytes(SECRET_BYTES).to
 export const newPassword = (): string => randomBytes(12).toString('base64url');
 
 /** SHA-256, hex. Only for generated secrets: they cannot be guessed, so a slow hash would protect nothing. */
-export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+export const hashSecret = (secret: string): string => hash('sha256', secret, 'hex');
 
-export function secretMatches(secret: string, hash: string): boolean {
-  const given = Buffer.from(hashSecret(secret), 'hex');
-  const kept = Buffer.from(hash, 'hex');
-  return given.length === kept.length && timingSafeEqual(given, kept);
+export function secretMatches(secret: string, keptHash: string): boolean {
+  const kept = Buffer.from(keptHash, 'hex');
+  return kept.length === 32 && timingSafeEqual(hash('sha256', secret, 'buffer'), kept);
 }
 
 /** Hashes of the secrets of a client that are valid now. */
@@ -32,20 +30,11 @@ export const liveHashes = ({ secretHash, previous }: ApiClient): readonly string
     ? [secretHash]
     : [secretHash, previous.secretHash];
 
-const DIGEST_LENGTH = 16;
-const credentials = new LRUCache<string, string>({ max: 10_000 });
-
 /**
  * A short digest of the stored hash, which ties a token to the secret or password it was issued for: when the secret
- * changes, the digest changes, and the token ends. Cached, since each request compares it.
+ * changes, the digest changes, and the token ends.
  */
-export function credentialOf(keptHash: string): string {
-  const known = credentials.get(keptHash);
-  if (known !== undefined) return known;
-  const made = createHash('sha256').update(keptHash).digest('base64url').slice(0, DIGEST_LENGTH);
-  credentials.set(keptHash, made);
-  return made;
-}
+export const credentialOf = (keptHash: string): string => hash('sha256', keptHash, 'base64url').slice(0, 16);
 
 // scrypt parameters as OWASP's password storage page gives them for interactive logins (N = 2^15, r = 8, p = 3).
 const SCRYPT = { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 };
@@ -91,10 +80,10 @@ export const NOBODYS_HASH = hashText(randomBytes(SALT_BYTES), randomBytes(KEY_BY
 export async function passwordMatches(
   tenant: string,
   password: string,
-  hash: string,
+  keptHash: string,
   cancellation?: Cancellation,
 ): Promise<boolean> {
-  const [, salt = '', key = ''] = hash.split('$');
+  const [, salt = '', key = ''] = keptHash.split('$');
   const kept = Buffer.from(key, 'base64url');
   const given = await derive(tenant, password, Buffer.from(salt, 'base64url'), cancellation);
   return kept.length === given.length && timingSafeEqual(kept, given);
