@@ -12,6 +12,7 @@ export const tenantStream = (tenant: string): string => `tenant-${tenant}`;
 export const usersStream = (tenant: string): string => `users-${tenant}`;
 export const clientsStream = (tenant: string): string => `clients-${tenant}`;
 /** One stream for each API client, so that noting its use reads nothing of the others. */
+export const clientUseStream = (tenant: string, clientId: string): string => `client-${tenant}.${clientId}`;
 export const webhooksStream = (tenant: string): string => `webhooks-${tenant}`;
 /** Sign-ins, and what was refused to people. */
 export const accessStream = (tenant: string): string => `access-${tenant}`;

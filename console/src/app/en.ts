@@ -325,6 +325,8 @@ export const en = {
     add: 'Add an API client',
     none: 'No program can use the API yet. Add a client for your ERP.',
     scopes: 'Scopes',
+    lastUsed: 'Last used',
+    never: 'Never',
     id: 'Client ID',
     secret: 'Client secret',
     regenerate: 'Replace the secret at once',

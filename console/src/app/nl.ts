@@ -333,6 +333,8 @@ export const nl: Text = {
     add: 'API-client toevoegen',
     none: 'Nog geen programma kan de API gebruiken. Voeg een client toe voor uw ERP.',
     scopes: 'Scopes',
+    lastUsed: 'Laatst gebruikt',
+    never: 'Nooit',
     id: 'Client-ID',
     secret: 'Clientgeheim',
     regenerate: 'Geheim meteen vervangen',

@@ -42,6 +42,7 @@ export function ApiClients() {
                   <Table.Tr>
                     <Table.Th>{text.common.name}</Table.Th>
                     <Table.Th>{text.clients.scopes}</Table.Th>
+                    <Table.Th>{text.clients.lastUsed}</Table.Th>
                     <Table.Th>{text.common.actions}</Table.Th>
                   </Table.Tr>
                 </Table.Thead>
@@ -88,13 +89,16 @@ function ClientRow({ client, isAdmin, onSecret }: RowProps) {
           <bdi>{client.name}</bdi>
         </Text>
         <Text className="mono">{client.client_id}</Text>
+      </Table.Td>
+      <Table.Td>{client.scopes.join(', ')}</Table.Td>
+      <Table.Td>
+        {client.last_used_on ?? text.never}
         {client.old_secret_ends_at !== null && Date.parse(client.old_secret_ends_at) > Date.now() && (
           <Badge color="yellow" variant="dot" tt="none">
             {text.rotation} <When at={client.old_secret_ends_at} long />
           </Badge>
         )}
       </Table.Td>
-      <Table.Td>{client.scopes.join(', ')}</Table.Td>
       <Table.Td>
         {isAdmin && (
           <Group gap="xs">

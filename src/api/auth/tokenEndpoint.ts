@@ -1,8 +1,9 @@
 /** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4), and how programs find it (RFC 8414). */
 import { parse } from 'content-type';
-import type { ErrorRequestHandler } from 'express';
+import type { ErrorRequestHandler, Request } from 'express';
+import { recordClientUse } from '../../commands/identity/clients.js';
 import { credentialOf, liveHashes, secretMatches } from '../../commands/identity/secrets.js';
-import type { ApiClient } from '../../domain/identity/events.js';
+import { type ApiClient, dayOf } from '../../domain/identity/events.js';
 import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
@@ -78,6 +79,7 @@ export const tokenEndpoint: Resource = {
         req.context.principal = { actor: { kind: 'client', id: client.clientId }, permissions: new Set() };
         const scopes = grantedScopes(client, request.scopes);
         const credential = credentialOf(secretHash);
+        noteUse(api, req.context, client);
         const scope = scopes.join(' ');
         const claims = { tenant, client_id: client.clientId, credential, scope };
         const { token, expiresIn } = api.tokens.issue('client', client.clientId, claims);
@@ -87,6 +89,25 @@ export const tokenEndpoint: Resource = {
     },
   },
 };
+
+/** Lost if the process ends before; the client's next token makes up for it. */
+const NOTED_AFTER_MS = 300_000;
+
+/** Uses being recorded. The directory replaces the client's object once it shows the new day. */
+const beingRecorded = new WeakMap<ApiClient, string>();
+
+export function noteUse({ commands, log }: Api, context: Request['context'], client: ApiClient): void {
+  const today = dayOf(commands.now());
+  if (client.lastUsed === today || beingRecorded.get(client) === today) return;
+  beingRecorded.set(client, today);
+  const caller = context.callerAs({ kind: 'client', id: client.clientId, name: client.name });
+  const note = () =>
+    recordClientUse(commands, caller, client.clientId).catch((error: unknown) => {
+      beingRecorded.delete(client);
+      log.warn({ err: error, ...context.ids }, 'the use of an API client was not recorded');
+    });
+  setTimeout(note, NOTED_AFTER_MS).unref();
+}
 
 /** @throws OAuthError for wrong credentials; HttpError 429 after too many */
 async function authenticated(api: Api, tenant: string, request: TokenRequest, network: string): Promise<Authenticated> {

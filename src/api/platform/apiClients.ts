@@ -28,6 +28,7 @@ const clientView = json.view<ApiClient>({
   name: json.text,
   scopes: json.listOf(json.oneOf(SCOPES)),
   created_at: json.timestamp,
+  last_used_on: [{ type: ['string', 'null'], format: 'date' }, ({ lastUsed }) => lastUsed ?? null],
   old_secret_ends_at: [json.orNull(json.timestamp), ({ previous }) => previous?.endsAt ?? null],
 });
 

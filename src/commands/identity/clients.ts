@@ -4,10 +4,16 @@ import { boundedList } from '../../domain/boundedList.js';
 import type { ClientEvent } from '../../domain/identity/events.js';
 import { DATA_SCOPES, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { MAX_CLIENTS, MAX_LIST_ENTRIES } from '../../domain/limits.js';
-import { clientsStream } from '../../domain/streams.js';
+import { clientsStream, clientUseStream } from '../../domain/streams.js';
 import { parseBody, shortText } from '../body.js';
 import { NotFoundError } from '../context.js';
-import { type DirectoryChange, type DirectoryWrite, refuseMore, writeDirectory } from './directoryWriter.js';
+import {
+  type DirectoryChange,
+  type DirectoryWrite,
+  refuseMore,
+  writeDirectory,
+  writeTenant,
+} from './directoryWriter.js';
 import { hashSecret, newClientSecret } from './secrets.js';
 
 export const clientBody = z.strictObject({
@@ -54,6 +60,12 @@ export const renewClientSecret: DirectoryWrite<[clientId: string, overlapHours: 
 /** Its tokens end, too. @throws NotFoundError */
 export const removeClient: DirectoryWrite<[clientId: string]> = (commands, caller, clientId) =>
   writeClient(commands, caller, clientId, [{ type: 'ApiClientRemoved', data: { clientId } }]);
+
+/** Records that the client got a token. */
+export const recordClientUse: DirectoryWrite<[clientId: string]> = (commands, caller, clientId) =>
+  writeTenant(commands, caller, clientUseStream(caller.tenant, clientId), () => [
+    { type: 'ApiClientUsed', data: { clientId } },
+  ]);
 
 /** @throws NotFoundError */
 const writeClient: DirectoryWrite<[clientId: string, events: readonly ClientEvent[]]> = (

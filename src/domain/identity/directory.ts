@@ -3,7 +3,15 @@ import { changedQuotas, type OwnQuotas } from '../quotas.js';
 import type { CleanUpGuard } from '../referenceTable/cleanUp.js';
 import type { WebhookEventKind } from '../webhook/catalogue.js';
 import type { DisabledCause, WebhookEvent, WebhookSettings } from '../webhook/events.js';
-import type { ApiClient, ChangeOfClient, DirectoryEvent, OrderModel, RateLimit, User } from './events.js';
+import {
+  type ApiClient,
+  type ChangeOfClient,
+  type DirectoryEvent,
+  dayOf,
+  type OrderModel,
+  type RateLimit,
+  type User,
+} from './events.js';
 import { ownTable, standardTables, type Tables, withOwnField } from './tenantTables.js';
 
 type WantedAfter = { readonly [kind in WebhookEventKind]?: number };
@@ -46,7 +54,7 @@ export type Tenant = {
 };
 
 /** Streams from which the directory is evolved. */
-export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clients-', 'webhooks-'] as const;
+export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clients-', 'client-', 'webhooks-'] as const;
 
 /** A tenant that its owner alone has, so that events change its maps in place. */
 export type OwnTenant = {
@@ -142,7 +150,7 @@ export function evolveTenant(
     case 'ApiClientSecretUnstaged':
     case 'ApiClientUsed':
     case 'ApiClientRemoved':
-      change(tenant.clients, event.data.clientId, (client) => evolveClient(client, event));
+      change(tenant.clients, event.data.clientId, (client) => evolveClient(client, event, at));
       break;
     case 'WebhookCreated': {
       const { id, events } = event.data;
@@ -180,7 +188,7 @@ function newTenant({ name, displayName, orderModel }: Pick<Tenant, 'name' | 'dis
 }
 
 /** undefined when it was removed. */
-function evolveClient(client: ApiClient, event: ChangeOfClient): ApiClient | undefined {
+function evolveClient(client: ApiClient, event: ChangeOfClient, at: string): ApiClient | undefined {
   const { secretHash, previous } = client;
   switch (event.type) {
     case 'ApiClientSecretRegenerated': {
@@ -194,7 +202,7 @@ function evolveClient(client: ApiClient, event: ChangeOfClient): ApiClient | und
     case 'ApiClientSecretUnstaged':
       return { ...client, secretHash: previous?.secretHash ?? secretHash, previous: undefined };
     case 'ApiClientUsed':
-      return client;
+      return { ...client, lastUsed: dayOf(at) };
     case 'ApiClientRemoved':
       return undefined;
   }

@@ -80,6 +80,8 @@ export type ApiClient = {
   readonly scopes: readonly Scope[];
   /** SHA-256 of the secret, hex: the secret has 256 random bits, so a slow hash would protect nothing. */
   readonly secretHash: string;
+  /** The last day on which it got a token, UTC, `YYYY-MM-DD`. */
+  readonly lastUsed?: string | undefined;
   /** The secret before, valid until `endsAt`; without an end if an earlier release began the rotation. */
   readonly previous?: { readonly secretHash: string; readonly endsAt?: string | undefined } | undefined;
   readonly createdAt: string;
@@ -97,7 +99,7 @@ export type ChangeOfClient =
   | EventOf<'ApiClientSecretPromoted', Pick<ApiClient, 'clientId'>>
   /** The second was ended. */
   | EventOf<'ApiClientSecretUnstaged', Pick<ApiClient, 'clientId'>>
-  /** Of earlier releases, in the client's own stream: it got its first token of the day. */
+  /** It got its first token of the day. In the client's own stream. Earlier releases name the secret. */
   | EventOf<'ApiClientUsed', Pick<ApiClient, 'clientId'> & { readonly secret?: 'primary' | 'staged' }>
   | EventOf<'ApiClientRemoved', Pick<ApiClient, 'clientId'>>;
 

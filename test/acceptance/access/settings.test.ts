@@ -29,6 +29,7 @@ describe('API clients', () => {
       name: 'ERP',
       scopes,
       created_at: expect.any(String),
+      last_used_on: null,
       old_secret_ends_at: null,
     });
     expect(list.text).not.toMatch(/das_|hash/i);
