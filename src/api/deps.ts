@@ -18,7 +18,7 @@ import type { TokenService } from './auth/tokens.js';
 import type { Refresh } from './directoryRefresh.js';
 import type { ServiceMetrics } from './metrics.js';
 import type { OperatorParts } from './operator/parts.js';
-import type { TenantUsage } from './quotas.js';
+import type { TenantUsage } from './tenantUsage.js';
 
 /** Whose operations an OpenAPI document has. */
 export type Audience = 'clients' | 'people' | 'operators';

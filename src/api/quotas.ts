@@ -1,80 +1,12 @@
-/** What each tenant uses, as its rows say, and what is refused for a quota or for the disk (507). */
+/** Refuses what would grow beyond a quota of its tenant, or into the reserve of the disk (507). */
 import type { Request } from 'express';
-import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { REPORTS_BEYOND_QUOTA_PERCENT } from '../domain/limits.js';
-import { QUOTAS, type Quota, type Quotas } from '../domain/quotas.js';
-import type { RowReads } from '../ports/rowStore.js';
-import { recordsIn } from '../queries/records.js';
-import { singleFlight, withTimeout } from '../supervision/waiting.js';
+import { QUOTAS, type Quota } from '../domain/quotas.js';
 import type { Api } from './deps.js';
 import { HttpError } from './errors.js';
 import { type Call, isTableOperation, knownAsset, type Operation } from './routes/operation.js';
-
-/** Tenants that are remembered; the least recently used are forgotten. */
-const MAX_KEPT_FIGURES = 20_000;
-/** Milliseconds that a figure may be old when it refuses a request. */
-const QUOTA_CONFIRMED_WITHIN_MS = 100;
-/** Milliseconds after which a figure that a quota is compared with is looked up again, while the tenant writes. */
-const QUOTA_LOOKED_UP_EVERY_MS = 2_000;
-/** A look-up is given up after this time, in milliseconds. */
-const LOOK_LIMIT_MS = 3_000;
-
-/** Undefined while its rows cannot be read. */
-export type Used = { readonly [quota in Quota]: number | undefined };
-
-type Figures = { used?: Used | undefined; lookedUpAt: number; readonly lookUp: () => Promise<void> };
-
-export class TenantUsage {
-  readonly #rows: Pick<RowReads, 'progress' | 'spaces'>;
-  readonly #quotas: Quotas;
-  readonly #figures = new LRUCache<string, Figures>({ max: MAX_KEPT_FIGURES });
-
-  /** @param quotas the installation's, for tenants without their own */
-  constructor(rows: Pick<RowReads, 'progress' | 'spaces'>, quotas: Quotas) {
-    this.#rows = rows;
-    this.#quotas = quotas;
-  }
-
-  /** The tenant's own quota, or the installation's; 0: no limit. */
-  limit({ quotas }: Pick<Tenant, 'quotas'>, quota: Quota): number {
-    return quotas?.[quota] ?? this.#quotas[quota];
-  }
-
-  /** What is used as far as it is known now. Has it looked up again if it is old. */
-  known(tenant: string): Used | undefined {
-    const figures = this.#of(tenant);
-    if (performance.now() - figures.lookedUpAt > QUOTA_LOOKED_UP_EVERY_MS) void figures.lookUp();
-    return figures.used;
-  }
-
-  /** What is used, at most a moment old. Never rejects. */
-  async used(tenant: string): Promise<Used | undefined> {
-    const figures = this.#of(tenant);
-    if (performance.now() - figures.lookedUpAt > QUOTA_CONFIRMED_WITHIN_MS) await figures.lookUp();
-    return figures.used;
-  }
-
-  #of(tenant: string): Figures {
-    const kept = this.#figures.get(tenant);
-    if (kept !== undefined) return kept;
-    const lookUp = singleFlight(async () => {
-      const looking = withTimeout(LOOK_LIMIT_MS, 'The rows cannot be read.', this.#find(tenant));
-      figures.used = await looking.catch(() => undefined);
-      figures.lookedUpAt = performance.now();
-    });
-    const figures: Figures = { lookedUpAt: Number.NEGATIVE_INFINITY, lookUp };
-    this.#figures.set(tenant, figures);
-    return figures;
-  }
-
-  async #find(tenant: string): Promise<Used> {
-    const found = this.#rows.spaces(tenant).then((each) => [...(each ?? [])]);
-    const [spaces, progress] = await Promise.all([found.catch(() => undefined), this.#rows.progress(tenant)]);
-    return { logBytes: progress?.logBytes ?? 0, records: spaces && recordsIn(new Map(spaces)) };
-  }
-}
 
 const OF_REPORTS: readonly string[] = ['processing_status', 'error_reason'];
 

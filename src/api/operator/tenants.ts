@@ -8,9 +8,9 @@ import { nextLink } from '../assets/pages.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import type { Used } from '../quotas.js';
 import { type Call, dataReply, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
+import type { Used } from '../tenantUsage.js';
 import type { ParkedView } from './parts.js';
 import { parkedView } from './projections.js';
 
