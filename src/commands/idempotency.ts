@@ -8,7 +8,7 @@ import { type EventKey, keyIdOf } from '../domain/keyUse.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { KEYS } from '../domain/spaces.js';
 import { orderStream } from '../domain/streams.js';
-import type { Position, Revision } from '../ports/eventStore.js';
+import type { Position, RecordedEvent, Revision } from '../ports/eventStore.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
 import { type Caller, type Commands, ValidationError } from './context.js';
@@ -99,11 +99,14 @@ export async function newOrderId(
     const id = v5(String(generation), Buffer.from(key.id.replaceAll('-', ''), 'hex'));
     const first = await eventAt(eventStore, orderStream(tenant, id), 0);
     if (first === undefined) return id;
-    const { metadata, revision, position } = first;
-    if (isOver(metadata.occurredAt, now())) continue;
-    const use = { body: metadata.key?.body ?? '', subject: id, revision, position, counts: {} };
-    throw new KeyUsedError(sameBody(use, key));
+    if (!isOver(first.metadata.occurredAt, now())) throw createdBefore(first, id, key);
   }
+}
+
+/** @param first event of an order that a request with the key has created @throws ValidationError if that had another body */
+export function createdBefore({ metadata, revision, position }: RecordedEvent, id: string, key: EventKey): Error {
+  const use = { body: metadata.key?.body ?? '', subject: id, revision, position, counts: {} };
+  return new KeyUsedError(sameBody(use, key));
 }
 
 type KeyReads = Pick<Commands, 'now'> & { readonly rows?: Commands['rows'] | undefined };

@@ -137,8 +137,8 @@ async function failedOf(
     const messageId = firstDeliveryId(webhookId, source, kind);
     const sent = (await queries.deliveries.page(tenant, alike)).filter((each) => each.messageId === messageId);
     if (!sent.some(({ id }) => id === messageId) || sent.some(({ state }) => state !== 'failed')) continue;
-    const order = kind === 'order.approved' ? await loadOrder(eventStore, tenant, orderId) : undefined;
-    if (order === undefined || order.state.failed?.approvalEventId === source.id)
+    const order = kind === 'order.approved' ? (await loadOrder(eventStore, tenant, orderId))?.state : undefined;
+    if (order === undefined || (order.approval === source.id && order.lackedBy.length > 0))
       failed.push({ tenant, subject, source, ...request });
   }
   return failed;

@@ -76,7 +76,7 @@ describe('orders', () => {
   /** @param id of the order, which may be new */
   function decide({ kind, part, notes, status }: Command, id: string, order: Order | undefined): OrderDecision {
     const ended = { webhookId: uuid(1), deliveryId: uuid(2) };
-    const approval = order?.approval ?? order?.failed?.approvalEventId ?? '';
+    const approval = order?.approval ?? '';
     const line = { fields: { order_id: id, line_number: notes } };
     ids += 1;
     if (order === undefined) {

@@ -12,8 +12,8 @@ import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Application } from '../application.js';
 import { untilTenantIsShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
-import { newOrderId } from '../idempotency.js';
-import { type StreamReads, streamPages } from '../streamPages.js';
+import { createdBefore } from '../idempotency.js';
+import { eventAt, type StreamReads, streamPages } from '../streamPages.js';
 import { assetTypeOf } from '../tables.js';
 import { type Appended, beginStream, type Loaded, writeStream } from '../writeStream.js';
 
@@ -91,7 +91,8 @@ export async function writeNewOrder(
   const stream = orderStream(caller.tenant, orderId);
   const appended = await beginStream(commands, caller, stream, acceptedEvents(decision));
   if (appended !== undefined) return orderWith(appended, undefined);
-  await newOrderId(commands, caller);
+  const first = await eventAt(commands.eventStore, stream, 0);
+  if (first && caller.key && first.metadata.key?.id === caller.key.id) throw createdBefore(first, orderId, caller.key);
   throw new ValidationError({ id: [`The id ${orderId} is taken.`] });
 }
 

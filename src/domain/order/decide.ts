@@ -218,19 +218,13 @@ export function endExport(
   { webhookId, deliveryId }: Delivery,
   failure?: readonly string[],
 ): OrderDecision {
-  const lacking = lackedBy(order, approvalEventId);
-  if (lacking === undefined || lacking.includes(webhookId) === (failure !== undefined)) return accept();
-  const before = lacking.length === 0 ? [] : (errorReasonsOf(order) ?? []);
+  const { approval, lackedBy } = order;
+  if (approval !== approvalEventId || lackedBy.includes(webhookId) === (failure !== undefined)) return accept();
+  const before = lackedBy.length === 0 ? [] : (errorReasonsOf(order) ?? []);
   if (failure !== undefined) {
     const reasons = [...before, ...failure].slice(0, MAX_LIST_ENTRIES);
     return accept({ type: 'OrderExportFailed', data: { status: move(order, FAILED), reasons, webhookId, deliveryId } });
   }
-  const [status, reasons] = lacking.length === 1 ? [move(order, 'submitted'), []] : [stay(order), before];
+  const [status, reasons] = lackedBy.length === 1 ? [move(order, 'submitted'), []] : [stay(order), before];
   return accept({ type: 'OrderExportDelivered', data: { approvalEventId, webhookId, deliveryId, status, reasons } });
-}
-
-/** Webhooks to which the export of the approval has failed; undefined when the order's status has changed since. */
-function lackedBy(order: Order, approvalEventId: string): readonly string[] | undefined {
-  if (order.status === 'submitted' && order.approval === approvalEventId) return [];
-  return order.failed?.approvalEventId === approvalEventId ? order.failed.webhookIds : undefined;
 }

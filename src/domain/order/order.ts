@@ -15,12 +15,12 @@ export type Order = Times & {
   /** The order's own fields, without processing_status. */
   readonly fields: Fields;
   readonly parts: ReadonlyMap<string, OrderPart>;
-  /** Event id of the approval in force; undefined once anything else has changed the status. */
+  /** Event id of the approval in force; undefined once anything but its export has changed the status. */
   readonly approval?: string | undefined;
+  /** While the order is `failed`: the webhooks that lack the export of that approval. */
+  readonly lackedBy: readonly string[];
   /** The latest approval, in force or not. */
   readonly lastApproval?: Approval;
-  /** While the order is `failed`: the approval whose export failed, and the webhooks that lack it. */
-  readonly failed?: { readonly approvalEventId: string; readonly webhookIds: readonly string[] } | undefined;
 };
 
 /**
@@ -35,31 +35,26 @@ export function evolve(
 ): Order {
   if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
     const { table, status } = event.data;
-    const empty = { table, status, fields: {}, parts: new Map(), createdAt: at, updatedAt: at };
+    const empty = { table, status, fields: {}, parts: new Map(), lackedBy: [], createdAt: at, updatedAt: at };
     return withRows(empty, orderEffects(event, '', table), at);
   }
   if (order === undefined) throw new Error(`${event.type} before OrderCreated.`);
   const { from, to } = event.data.status;
-  const moved = from === to ? order : { ...order, status: to, approval: undefined, failed: undefined };
+  const moved = from === to ? order : { ...order, status: to, approval: undefined, lackedBy: [] };
   const next = withRows(moved, orderEffects(event, '', order.table), at);
   switch (event.type) {
     case 'OrderApproved': {
       const { approvedAt, approver } = event.data;
       return { ...next, approval: id, lastApproval: { approvedAt, approver } };
     }
-    case 'OrderExportFailed': {
-      const { approvalEventId = order.approval, webhookIds = [] } = order.failed ?? {};
-      if (approvalEventId === undefined) return next;
-      return { ...next, failed: { approvalEventId, webhookIds: [...webhookIds, event.data.webhookId] } };
+    case 'OrderExportFailed':
+      return { ...next, approval: order.approval, lackedBy: [...order.lackedBy, event.data.webhookId] };
+    case 'OrderExportDelivered': {
+      const { approvalEventId: approval, webhookId } = event.data;
+      return { ...next, approval, lackedBy: order.lackedBy.filter((each) => each !== webhookId) };
     }
     case 'OrderExportHeld':
       return order;
-    case 'OrderExportDelivered': {
-      const { approvalEventId, webhookId } = event.data;
-      if (to === 'submitted') return { ...next, approval: approvalEventId };
-      const webhookIds = order.failed?.webhookIds.filter((each) => each !== webhookId) ?? [];
-      return { ...next, failed: { approvalEventId, webhookIds } };
-    }
     default:
       return next;
   }

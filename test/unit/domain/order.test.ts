@@ -119,6 +119,6 @@ describe('§6.4 an export', () => {
     }
     const reasons = given(...history).fields.error_reason as readonly string[];
     expect([reasons.length, reasons[0], reasons.at(-1)]).toEqual([MAX_LIST_ENTRIES, 'a0', 'b0']);
-    expect(given(...history).failed).toEqual({ approvalEventId: 'event-1', webhookIds: ['a', 'b'] });
+    expect(given(...history)).toMatchObject({ approval: 'event-1', lackedBy: ['a', 'b'] });
   });
 });
