@@ -20,16 +20,22 @@ import { openQueries, shownRows } from './queries/queries.js';
 import { startAuditTree } from './service/auditTree.js';
 import { openDiskReserve, prepareDataDirectory } from './service/dataDirectory.js';
 import { holdRows, useDirectory } from './service/directoryUse.js';
-import { keptCheckpoint, openBroker, openDirectory, openRowReads, removeDamaged } from './service/engines.js';
+import {
+  keptCheckpoint,
+  openBroker,
+  openDirectory,
+  openRowReads,
+  READER_THREADS,
+  removeDamaged,
+} from './service/engines.js';
 import { registerFigures } from './service/figures.js';
 import { type EngineProbes, RowWatch, readiness } from './service/health.js';
 import { openKeys } from './service/keys.js';
 import { operatorParts, parkedTenants } from './service/operatorParts.js';
 import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
 import { startRowsThread } from './service/rowsThread.js';
-import { listLimits, quotasOf, webhookSettings } from './service/settings.js';
 import { startTracing, traceAppends } from './service/tracing.js';
-import { HOW_TO_RESUME, heldSentence, heldWebhooks, openTransport } from './service/webhooks.js';
+import { HOW_TO_RESUME, heldSentence, heldWebhooks, openTransport, webhookSettings } from './service/webhooks.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { relayedAnchor } from './webhooks/relay.js';
 import { startWebhooks } from './webhooks/runWebhooks.js';
@@ -90,10 +96,8 @@ export async function startService(
     const use = parts.add(await useOwnDirectory(config, roles), (each) => each.release());
     const { HOST: host, PORT: port } = config;
     let serve: RequestListener = whileStarting;
-    const onRefused = (refused: object) => log.info(refused, 'request refused unread');
     // Listens before the engines are open, which may take long, so that health checks are answered.
-    const listening = { host, port, onRefused };
-    const server = await startHttpServer((req, res) => serve(req, res), listening);
+    const server = await startHttpServer((req, res) => serve(req, res), { host, port });
     const address = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
     use.listensAt(address);
     const opened = await openParts(config, { log, roles, acceptLog, parts }).catch(async (error: unknown) => {
@@ -176,7 +180,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
   const secretBox = await openKeys(config, { eventStore, directory, now, newId });
   const commands = openApplication({ eventStore, queries, rows, progress, directory, secretBox, now, newId });
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
-  const metrics = new ServiceMetrics(() => Array.from(directory.tenants(), ({ name }) => name));
+  const metrics = new ServiceMetrics();
   if (broker !== undefined) {
     const transport = parts.add(openTransport(config, policy), (each) => each.close());
     const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, queries });
@@ -184,10 +188,10 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
     const deps = { commands, broker, transport, settings: webhookSettings(config), ...around };
     const held = heldWebhooks(config);
     if (held === undefined) parts.add(startWebhooks(deps), (each) => each.stop());
-    else log.warn(held, `${heldSentence(held)} ${HOW_TO_RESUME}`);
+    else log.warn(`${heldSentence(held)} ${HOW_TO_RESUME}`);
   }
 
-  const usage = new TenantUsage(rows, quotasOf(config));
+  const usage = new TenantUsage(rows, { logBytes: config.QUOTA_LOG_BYTES, records: config.QUOTA_RECORDS });
   const engines: EngineProbes = {
     event_store: () => eventStore.ping(),
     read_models: () =>
@@ -200,7 +204,8 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
   registerFigures(metrics.registry, config, {
     engines,
     head: () => eventStore.head(),
-    rows: watch && { lag: () => watch.lag(), parked: () => parked().length },
+    watch,
+    parked,
     broker,
   });
   const seen = { log, eventStore, progress, runJob: following?.run, directory };
@@ -222,7 +227,8 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
     disk: parts.add(openDiskReserve(config), (each) => each.stop()),
     config,
     version: version(),
-    lists: listLimits(config),
+    // Embedded rows have one thread more than one tenant may use; MongoDB has its own threads.
+    lists: isEmbedded ? { atOnce: READER_THREADS + 1, ofGroup: READER_THREADS } : { atOnce: 32, ofGroup: 8 },
     log,
     metrics,
     tracer,

@@ -108,6 +108,9 @@ const activitySearch = (search: Search): ActivitySearch =>
     to: text(search.to),
   }) as ActivitySearch;
 
+export type LogSearch = { readonly stream?: string };
+const logSearch = (search: Search): LogSearch => set({ stream: text(search.stream) }) as LogSearch;
+
 const at = createRoute;
 const orders = () => import('./orders/OrderList');
 const tables = () => import('./tables/TableRecords');
@@ -245,6 +248,12 @@ const pages = [
     getParentRoute: () => root,
     path: '/operator/projections',
     component: lazyRouteComponent(() => import('./operator/Projections'), 'Projections'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/operator/log',
+    validateSearch: logSearch,
+    component: lazyRouteComponent(() => import('./operator/Log'), 'Log'),
   }),
   at({
     getParentRoute: () => root,

@@ -1,98 +1,69 @@
 /** The index of the tree's leaves: an SQLite file, made from the log, on every engine. */
-
 import type { LeafIndex, TreePlace } from '../ports/leafIndex.js';
 import { uuidBytes, uuidText } from './eventstore/sqlite/encoding.js';
-import type { Database } from './openSqlite.js';
-import { openDerived } from './openSqlite.js';
+import { type Database, openDerived } from './openSqlite.js';
 
 /** Leaves of events with one id that are looked at for a proof. */
 const MAX_FOUND_LEAVES = 10;
 
-const BUSY_TIMEOUT_MS = 5_000;
-/** Raise it when the tables below or the leaves change: an earlier file is made again. */
-const FILE_VERSION = 1;
-
-const SCHEMA = `
-  DROP TABLE IF EXISTS place;
-  DROP TABLE IF EXISTS leaves;
-  CREATE TABLE place (
-    only INTEGER PRIMARY KEY CHECK (only = 1),
-    log TEXT NOT NULL,
-    position INTEGER NOT NULL,
-    event_id TEXT,
-    size INTEGER NOT NULL,
-    edge BLOB NOT NULL
-  ) STRICT;
-  CREATE TABLE leaves (
-    event_id BLOB NOT NULL,
-    leaf INTEGER NOT NULL,
-    after INTEGER NOT NULL,
-    PRIMARY KEY (event_id, leaf)
-  ) STRICT, WITHOUT ROWID;
-`;
+/** Raise `version` when the tables or the leaves change: an earlier file is made again. */
+const FILE = {
+  version: 1,
+  timeoutMs: 5_000,
+  schema: `
+    DROP TABLE IF EXISTS place;
+    DROP TABLE IF EXISTS leaves;
+    CREATE TABLE place (
+      only INTEGER PRIMARY KEY CHECK (only = 1),
+      log TEXT NOT NULL,
+      position INTEGER NOT NULL,
+      event_id TEXT,
+      size INTEGER NOT NULL,
+      edge BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE leaves (
+      event_id BLOB NOT NULL,
+      leaf INTEGER NOT NULL,
+      after INTEGER NOT NULL,
+      PRIMARY KEY (event_id, leaf)
+    ) STRICT, WITHOUT ROWID;`,
+};
 
 type PlaceRow = Omit<TreePlace, 'eventId'> & { readonly eventId: string | null };
 type LeafRow = { readonly id: string; readonly leaf: number; readonly after: number };
 
 /** Opens the file, and creates it if it is missing. After damage the log is read again. */
-export const openLeafIndex = (file: string): LeafIndex =>
-  openDerived(
-    file,
-    { version: FILE_VERSION, schema: SCHEMA, timeoutMs: BUSY_TIMEOUT_MS },
-    (db) => new SqliteLeafIndex(db),
+export const openLeafIndex = (file: string): LeafIndex => openDerived(file, FILE, leafIndexIn);
+
+function leafIndexIn(db: Database): LeafIndex {
+  const place = db.prepare<[], PlaceRow>('SELECT log, position, event_id AS eventId, size, edge FROM place');
+  const putPlace = db.prepare<[string, number, string | null, number, Buffer]>(
+    `INSERT INTO place (only, log, position, event_id, size, edge) VALUES (1, ?, ?, ?, ?, ?)
+     ON CONFLICT (only) DO UPDATE SET log = excluded.log, position = excluded.position, event_id = excluded.event_id,
+       size = excluded.size, edge = excluded.edge
+     WHERE excluded.log <> place.log OR excluded.size >= place.size`,
   );
-
-class SqliteLeafIndex implements LeafIndex {
-  readonly #db: Database;
-  readonly #statements: ReturnType<typeof prepare>;
-  readonly commit: LeafIndex['commit'];
-
-  constructor(db: Database) {
-    this.#db = db;
-    const statements = prepare(db);
-    this.#statements = statements;
-    const write = db.transaction<LeafIndex['commit']>(({ log, position, eventId, size, edge }, leaves) => {
-      for (const { eventId: id, leaf, after } of leaves) statements.putLeaf.run(uuidBytes(id), leaf, after);
-      statements.putPlace.run(log, position, eventId ?? null, size, Buffer.from(edge));
-    });
-    this.commit = (place, leaves) => write.immediate(place, leaves);
-  }
-
-  place(): TreePlace | undefined {
-    const row = this.#statements.place.get();
-    if (row === undefined) return undefined;
-    const { eventId, ...place } = row;
-    return eventId === null ? place : { ...place, eventId };
-  }
-
-  find: LeafIndex['find'] = (eventId) =>
-    this.#statements.find
-      .all(uuidBytes(eventId), MAX_FOUND_LEAVES)
-      .map(({ id, leaf, after }) => ({ eventId: uuidText(id), leaf, after }));
-
-  clear(): void {
-    this.#db.exec('BEGIN IMMEDIATE; DELETE FROM place; DELETE FROM leaves; COMMIT');
-  }
-
-  close(): void {
-    this.#db.close();
-  }
-}
-
-function prepare(db: Database) {
+  const putLeaf = db.prepare<[Buffer, number, number]>(
+    'INSERT INTO leaves (event_id, leaf, after) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+  );
+  const find = db.prepare<[Buffer, number], LeafRow>(
+    'SELECT lower(hex(event_id)) AS id, leaf, after FROM leaves WHERE event_id = ? ORDER BY leaf LIMIT ?',
+  );
+  const write = db.transaction<LeafIndex['commit']>(({ log, position, eventId, size, edge }, leaves) => {
+    for (const { eventId: id, leaf, after } of leaves) putLeaf.run(uuidBytes(id), leaf, after);
+    putPlace.run(log, position, eventId ?? null, size, Buffer.from(edge));
+  });
   return {
-    place: db.prepare<[], PlaceRow>('SELECT log, position, event_id AS eventId, size, edge FROM place'),
-    putPlace: db.prepare<[string, number, string | null, number, Buffer]>(
-      `INSERT INTO place (only, log, position, event_id, size, edge) VALUES (1, ?, ?, ?, ?, ?)
-       ON CONFLICT (only) DO UPDATE SET log = excluded.log, position = excluded.position, event_id = excluded.event_id,
-         size = excluded.size, edge = excluded.edge
-       WHERE excluded.log <> place.log OR excluded.size >= place.size`,
-    ),
-    putLeaf: db.prepare<[Buffer, number, number]>(
-      'INSERT INTO leaves (event_id, leaf, after) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-    ),
-    find: db.prepare<[Buffer, number], LeafRow>(
-      'SELECT lower(hex(event_id)) AS id, leaf, after FROM leaves WHERE event_id = ? ORDER BY leaf LIMIT ?',
-    ),
+    place() {
+      const { eventId, ...row } = place.get() ?? {};
+      return 'log' in row ? { ...row, ...(eventId != null && { eventId }) } : undefined;
+    },
+    commit: (...of) => write.immediate(...of),
+    find: (eventId) =>
+      find
+        .all(uuidBytes(eventId), MAX_FOUND_LEAVES)
+        .map(({ id, leaf, after }) => ({ eventId: uuidText(id), leaf, after })),
+    clear: () => void db.exec('BEGIN IMMEDIATE; DELETE FROM place; DELETE FROM leaves; COMMIT'),
+    close: () => void db.close(),
   };
 }

@@ -79,17 +79,11 @@ export function openDerived<Used>(file: string, kind: DerivedFile, use: (db: Dat
 function opened<Used>(file: string, { version, schema, timeoutMs }: DerivedFile, use: (db: Database) => Used): Used {
   const db = openSqlite(file, { timeout: timeoutMs });
   try {
-    db.pragma('journal_mode = WAL');
     // A power cut undoes the last commits together with their place in the log, so they are read from the log again.
-    db.pragma('synchronous = NORMAL');
-    const isCurrent = () => db.pragma('user_version', { simple: true }) === version;
-    if (!isCurrent()) {
-      db.transaction(() => {
-        if (isCurrent()) return;
-        db.exec(schema);
-        db.pragma(`user_version = ${version}`);
-      }).immediate();
-    }
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+    const isCurrent = (): boolean => db.pragma('user_version', { simple: true }) === version;
+    const make = db.transaction(() => isCurrent() || db.exec(`${schema}; PRAGMA user_version = ${version}`));
+    if (!isCurrent()) make.immediate();
     return use(db);
   } catch (error) {
     db.close();

@@ -1,12 +1,11 @@
 /** The HTTP server: its limits, the requests that it refuses before express sees them, and its stop. */
 import { once } from 'node:events';
 import { createServer, IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
-import { type AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Express } from 'express';
 import express from 'express';
 import { MAX_HEADER_BYTES } from '../domain/limits.js';
-import { parsedAddress } from './senderAddress.js';
 
 type HttpServer = {
   readonly port: number;
@@ -25,28 +24,11 @@ const ARRIVAL_TIMEOUT_MS = 120_000;
 const DEFAULT_GRACE_MS = 10_000;
 const IDLE_CLOSING_MS = 50;
 
-export type Listening = {
-  readonly host: string;
-  readonly port: number;
-  /** Called for each request that is refused before it reaches the listener. */
-  readonly onRefused?: (request: RefusedRequest) => void;
-};
-
-type RefusedRequest = { readonly status: number; readonly reason: string; readonly address: string | undefined };
-
 /** @throws Error (EADDRINUSE, EACCES, …) if the address is not available */
 export async function startHttpServer(
   listener: RequestListener,
-  { host, port, onRefused = () => {} }: Listening,
+  { host, port }: { readonly host: string; readonly port: number },
 ): Promise<HttpServer> {
-  /** In the form of spec §7. No handler has seen the request, so the connection ends. */
-  const refuse = (socket: Duplex, status: string, reason: string): void => {
-    const address = socket instanceof Socket ? parsedAddress(socket.remoteAddress ?? '')?.toString() : undefined;
-    onRefused({ status: Number(status.slice(0, 3)), reason, address });
-    const body = JSON.stringify({ message: status.slice(4), error: reason });
-    const head = `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}`;
-    socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nConnection: close\r\n\r\n${body}`);
-  };
   const server = createServer(
     // Hosts are checked here: the server's own refusal has no body.
     {
@@ -84,6 +66,13 @@ export async function startHttpServer(
       return stopped;
     },
   };
+}
+
+/** In the form of spec §7. No handler has seen the request, so the connection ends. */
+function refuse(socket: Duplex, status: string, reason: string): void {
+  const body = JSON.stringify({ message: status.slice(4), error: reason });
+  const head = `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}`;
+  socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nConnection: close\r\n\r\n${body}`);
 }
 
 const UNREADABLE: { readonly [code: string]: readonly [status: string, reason: string] } = {

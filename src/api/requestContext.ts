@@ -195,8 +195,6 @@ export function openRequest(
     // Work for a client that has disconnected goes on until its deadline; a read is cancelled.
     if (this.writableFinished) req.context.deadline.end();
     metrics.observeRequest(req.method, req.context.mount, route, status, seconds);
-    const { tenantName } = req.context;
-    if (tenantName !== undefined) metrics.tenants.answered(tenantName, status);
     if (req.context.span !== undefined) endRequestSpan(req, req.context.span, route, status);
     const level = status < 400 && PROBES.includes(req.context.mount + route) ? 'debug' : 'info';
     if (log.isLevelEnabled(level)) log[level](accessLine(req, route, status, seconds), 'request');

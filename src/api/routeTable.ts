@@ -17,6 +17,7 @@ import type { Audience } from './deps.js';
 import { health } from './health.js';
 import { openApi } from './openapi/document.js';
 import { installation } from './operator/installation.js';
+import { operatorLog } from './operator/log.js';
 import { operatorProjections } from './operator/projections.js';
 import { authenticateOperator, operatorSessions } from './operator/session.js';
 import { operatorTenants } from './operator/tenants.js';
@@ -56,7 +57,7 @@ const operatorAreas: readonly Area[] = [
   {
     prefix: OPERATOR_PATH,
     checks: [countingRefusals(authenticateOperator)],
-    resources: [installation, operatorTenants, operatorProjections],
+    resources: [installation, operatorTenants, operatorProjections, operatorLog],
   },
 ];
 

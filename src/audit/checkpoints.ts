@@ -1,7 +1,7 @@
 /** Signed checkpoints of the tree: their keys; how they are made, kept as the last one, and published for others to keep. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { link, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type PQueue from 'p-queue';
 import { errorCode } from '../supervision/errorCode.js';
@@ -76,18 +76,10 @@ const originOf = (log: string): string => `dynamic-assets/${log}`;
 export const noteKeys = (log: string, keys: CheckpointKeys): readonly NoteKey[] =>
   keys.map(({ publicKey }) => ({ name: originOf(log), publicKey }));
 
-/** The public keys as words, for those who verify; the last one signs. */
-export const verifierKeys = (log: string, keys: CheckpointKeys): readonly string[] =>
-  noteKeys(log, keys).map(verifierKey);
-
 /** A checkpoint with the public key that has signed it, as a word. */
 export type SignedCheckpoint = { readonly note: string; readonly key: string };
 
-export type StoredCheckpoint = Checkpoint &
-  SignedCheckpoint & {
-    /** When it was made. */
-    readonly at: Date;
-  };
+export type StoredCheckpoint = Checkpoint & SignedCheckpoint;
 
 /** The last checkpoint; undefined if there is none. @throws InvalidNoteError */
 export async function lastCheckpoint(
@@ -96,14 +88,18 @@ export async function lastCheckpoint(
 ): Promise<StoredCheckpoint | undefined> {
   const file = join(directory, CHECKPOINT_FILE);
   try {
-    const [note, { mtime }] = await Promise.all([readFile(file, 'utf8'), stat(file)]);
-    const { text, key } = openNote(note, keys);
-    return { ...parseCheckpoint(text), note, key: verifierKey(key), at: mtime };
+    return storedIn(await readFile(file, 'utf8'), keys);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined;
     if (error instanceof InvalidNoteError) throw new InvalidNoteError(`${file}: ${error.message}`);
     throw error;
   }
+}
+
+/** @throws InvalidNoteError */
+export function storedIn(note: string, keys: readonly NoteKey[]): StoredCheckpoint {
+  const { text, key } = openNote(note, keys);
+  return { ...parseCheckpoint(text), note, key: verifierKey(key) };
 }
 
 export type CheckpointPlaces = {
@@ -127,11 +123,12 @@ export async function makeCheckpoint(
   tree.commit();
   const checkpoint = { origin: originOf(tree.log), size: tree.size, root: tree.root() };
   const last = await lastCheckpoint(directory, noteKeys(tree.log, keys));
-  if (last !== undefined) {
-    // Another process may have signed what this one has not read yet.
-    if (last.size > tree.size && (await tree.isBehind())) return undefined;
-    await refuseContradiction(tree, last);
-  }
+  // Another process may have signed what this one has not read yet.
+  if (last !== undefined && last.size > tree.size && (await tree.isBehind())) return undefined;
+  if (last !== undefined && !(await continues(tree, last)))
+    throw new ContradictionError(
+      `The log of ${tree.size} events does not begin with the ${last.size} that its last checkpoint covers. No checkpoint is signed until "dynamic-assets audit verify" has said what was changed, and the file audit/checkpoint of DATA_DIR is moved away.`,
+    );
   await tree.writePartialTiles();
   const signer = keys.at(-1);
   if (signer === undefined) throw new Error('There is no key that signs checkpoints.');
@@ -143,18 +140,8 @@ export async function makeCheckpoint(
   return note;
 }
 
-async function refuseContradiction(tree: LogTree, last: Checkpoint): Promise<void> {
-  const remedy =
-    'No checkpoint is signed until "dynamic-assets audit verify" has said what was changed, and the file audit/checkpoint of DATA_DIR is moved away.';
-  if (last.size > tree.size)
-    throw new ContradictionError(
-      `The log has ${tree.size} events, and its last checkpoint covers ${last.size}. ${remedy}`,
-    );
-  if (!(await storedRoot(last.size, tree.read)).equals(last.root))
-    throw new ContradictionError(
-      `The first ${last.size} events of the log are not those that its last checkpoint covers. ${remedy}`,
-    );
-}
+const continues = async (tree: LogTree, { size, root }: Checkpoint): Promise<boolean> =>
+  size <= tree.size && (await storedRoot(size, tree.read)).equals(root);
 
 const COMMIT_EVERY_MS = 1_000;
 
@@ -194,8 +181,7 @@ export async function keepTree(keeping: TreeKeeping, signal: AbortSignal): Promi
 
 async function commitAndSign(keeping: TreeKeeping, signal: AbortSignal): Promise<void> {
   const { tree, keys, places, turns, everyMs, onCheckpoint, onContradiction } = keeping;
-  const last = await lastCheckpoint(places.directory, noteKeys(tree.log, keys)).catch(() => undefined);
-  let dueAt = last === undefined ? 0 : last.at.getTime() + everyMs;
+  let dueAt = 0;
   // The first one covers what was in the log at the start.
   const head = await tree.source.head();
   while (!signal.aborted) {
@@ -204,11 +190,12 @@ async function commitAndSign(keeping: TreeKeeping, signal: AbortSignal): Promise
       try {
         const note = await turns.add(() => makeCheckpoint(tree, keys, places));
         if (note !== undefined) onCheckpoint(note);
+        dueAt = note === undefined ? 0 : Date.now() + everyMs;
       } catch (error) {
         if (!(error instanceof ContradictionError)) throw error;
         onContradiction(error);
+        dueAt = Date.now() + everyMs;
       }
-      dueAt = Date.now() + everyMs;
     }
     await sleep(COMMIT_EVERY_MS, signal);
   }

@@ -8,7 +8,7 @@ import type { Erasures } from '../domain/erasure.js';
 import type { EventSlice, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { IndexedLeaf, LeafIndex, TreePlace } from '../ports/leafIndex.js';
 import { isSameLog } from '../ports/logAnchor.js';
-import { HASH_BYTES, leafHash, type ReadTile, TILE_WIDTH, Tree } from './merkle.js';
+import { HASH_BYTES, leafHash, type ReadTile, Tree } from './merkle.js';
 import { TileFiles } from './tiles.js';
 
 /** JSON in the canonical form of RFC 8785: members sorted by UTF-16 code units, no spaces, numbers as ECMAScript writes them. */
@@ -71,7 +71,7 @@ export class LogTree {
   static async open(log: TreeLog, index: LeafIndex, directory: string): Promise<LogTree> {
     const files = new TileFiles(directory);
     const place = index.place();
-    if (place !== undefined && (await isSameLog(log, place)) && (await hasTiles(files, place.size)))
+    if (place !== undefined && (await isSameLog(log, place)))
       return new LogTree(files, log, index, place, Tree.from(place.size, place.edge));
     await clearTree(index, directory);
     return new LogTree(files, log, index, { log: await log.identity(), position: 0 }, new Tree());
@@ -126,13 +126,6 @@ export class LogTree {
     return (partial?.hashes ?? (await this.files.read(level, index))).subarray(0, width * HASH_BYTES);
   };
 }
-
-/** Whether the first tile is there, if it is full. Others that are missing or damaged are found when they are read. */
-const hasTiles = (files: TileFiles, size: number): Promise<boolean> =>
-  files.read(0, 0).then(
-    () => true,
-    () => size < TILE_WIDTH,
-  );
 
 /** Removes tiles and index: the next tree is made from the start of the log. */
 export async function clearTree(index: LeafIndex, directory: string): Promise<void> {

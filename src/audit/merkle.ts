@@ -51,52 +51,46 @@ function powerBelow(number: number): number {
   return power;
 }
 
+const TILE_BYTES = TILE_WIDTH * HASH_BYTES;
+const NONE = Buffer.alloc(0);
+
 /** A growing tree, of which only the right edge is kept. */
 export class Tree {
   #size = 0;
   /** By level, the hashes that are in no full tile yet. */
-  readonly #edge: { readonly hashes: Buffer; count: number }[] = [];
+  #edge: Buffer[] = [];
 
   get size(): number {
     return this.#size;
   }
 
   /** Adds a leaf. @returns the tiles that are full now, the lowest first */
-  push(leaf: Uint8Array): readonly Tile[] {
+  push(leaf: Buffer): readonly Tile[] {
     const full: Tile[] = [];
     this.#size += 1;
-    let hashes = leaf;
+    let added = leaf;
     for (let level = 0; ; level += 1) {
-      const edge = this.#level(level);
-      edge.hashes.set(hashes, edge.count * HASH_BYTES);
-      edge.count += 1;
-      if (edge.count < TILE_WIDTH) return full;
-      edge.count = 0;
-      const tile = { level, index: this.#size / TILE_WIDTH ** (level + 1) - 1, hashes: Buffer.from(edge.hashes) };
-      full.push(tile);
-      hashes = hashOver(tile.hashes);
+      const hashes = Buffer.concat([this.#edge[level] ?? NONE, added]);
+      this.#edge[level] = hashes.length < TILE_BYTES ? hashes : NONE;
+      if (hashes.length < TILE_BYTES) return full;
+      full.push({ level, index: this.#size / TILE_WIDTH ** (level + 1) - 1, hashes });
+      added = hashOver(hashes);
     }
-  }
-
-  #level(level: number) {
-    const edge = this.#edge[level] ?? { hashes: Buffer.alloc(TILE_WIDTH * HASH_BYTES), count: 0 };
-    this.#edge[level] = edge;
-    return edge;
   }
 
   /** The partial tiles at this size, the lowest first. */
   partialTiles(): readonly Tile[] {
-    return this.#edge.flatMap(({ hashes, count }, level) => {
+    return this.#edge.flatMap((hashes, level) => {
       const index = Math.floor(this.#size / TILE_WIDTH ** (level + 1));
-      return count === 0 ? [] : [{ level, index, hashes: Buffer.from(hashes.subarray(0, count * HASH_BYTES)) }];
+      return hashes.length === 0 ? [] : [{ level, index, hashes }];
     });
   }
 
   /** The Merkle Tree Hash: of the largest subtrees from the left, folded from the right. */
   root(): Buffer {
     let root: Buffer | undefined;
-    for (const { hashes, count } of this.#edge) {
-      for (let left = count; left > 0; ) {
+    for (const hashes of this.#edge) {
+      for (let left = hashes.length / HASH_BYTES; left > 0; ) {
         // The lowest binary digits of the count stand for the rightmost subtrees.
         const width = left & -left;
         left -= width;
@@ -104,12 +98,12 @@ export class Tree {
         root = root === undefined ? subtree : nodeHash(subtree, root);
       }
     }
-    return root ?? sha256(Buffer.alloc(0));
+    return root ?? sha256(NONE);
   }
 
   /** The hashes that are in no full tile yet, the lowest level first: `from` makes the tree of them again. */
   edge(): Buffer {
-    return Buffer.concat(this.partialTiles().map(({ hashes }) => hashes));
+    return Buffer.concat(this.#edge);
   }
 
   /** @param edge of a tree of this size */
@@ -117,12 +111,10 @@ export class Tree {
     const tree = new Tree();
     tree.#size = size;
     let start = 0;
-    for (let [level, left] = [0, size]; left > 0; level += 1) {
-      const lowest = tree.#level(level);
-      lowest.count = left % TILE_WIDTH;
-      lowest.hashes.set(edge.subarray(start, start + lowest.count * HASH_BYTES));
-      start += lowest.count * HASH_BYTES;
-      left = Math.floor(left / TILE_WIDTH);
+    for (let left = size; left > 0; left = Math.floor(left / TILE_WIDTH)) {
+      const end = start + (left % TILE_WIDTH) * HASH_BYTES;
+      tree.#edge.push(Buffer.from(edge.subarray(start, end)));
+      start = end;
     }
     return tree;
   }

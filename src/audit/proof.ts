@@ -1,7 +1,7 @@
 /** Proves that an event is in the log as a signed checkpoint says (c2sp.org/tlog-proof). */
 import type { Erasures } from '../domain/erasure.js';
 import { erasuresOf } from '../ports/erasures.js';
-import type { EventStore, Position, RecordedEvent, Revision } from '../ports/eventStore.js';
+import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js';
 import type { StoredCheckpoint } from './checkpoints.js';
 import { type LogTree, leafOf, type TreeLog, untilHead } from './logTree.js';
 import { HASH_BYTES, inclusionProof, leafHash, rootOfProof, TILE_WIDTH } from './merkle.js';
@@ -40,10 +40,17 @@ export async function proveEvent(
   isShown: (stream: string) => boolean,
 ): Promise<EventProof | Unproved> {
   for (const { after } of covered.tree.index.find(eventId)) {
-    const event = await findEvent(log, after, eventId, isShown);
-    if (event === undefined) continue;
-    const found = await provedLeaf(covered, event, (await erasuresOf(log)).erasures);
-    return 'unproved' in found ? found.unproved : found;
+    let slices = 0;
+    // It is in the first slice behind the place that the index names, if slices are as long as when it was indexed.
+    for await (const { events } of untilHead(log, after)) {
+      const event = events.find(({ id, stream }) => id === eventId && isShown(stream));
+      if (event !== undefined) {
+        const found = await provedLeaf(covered, event, (await erasuresOf(log)).erasures);
+        return 'unproved' in found ? found.unproved : found;
+      }
+      slices += 1;
+      if (slices === MAX_PROOF_SLICES) break;
+    }
   }
   return 'unknown';
 }
@@ -105,19 +112,3 @@ async function provedLeaf(
 
 const proofText = (index: number, path: readonly Buffer[], note: string): string =>
   ['c2sp.org/tlog-proof@v1', `index ${index}`, ...path.map((each) => each.toString('base64')), '', note].join('\n');
-
-/** It is in the first slice behind the place that the index names, if slices are as long as when it was indexed. */
-async function findEvent(
-  log: TreeLog,
-  after: Position,
-  eventId: string,
-  isShown: (stream: string) => boolean,
-): Promise<RecordedEvent | undefined> {
-  let slices = 0;
-  for await (const { events } of untilHead(log, after)) {
-    const found = events.find(({ id, stream }) => id === eventId && isShown(stream));
-    slices += 1;
-    if (found !== undefined || slices === MAX_PROOF_SLICES) return found;
-  }
-  return undefined;
-}

@@ -55,19 +55,15 @@ export class TileFiles {
   /** The first hashes of a tile, from the full one or a partial one of this width. @throws DamagedTileError */
   async read(level: number, index: number, width: number = TILE_WIDTH): Promise<Buffer> {
     for (const stored of new Set([TILE_WIDTH, width])) {
-      const hashes = await this.#readFile(tilePath(level, index, stored));
+      const path = tilePath(level, index, stored);
+      const hashes = await readFile(join(this.#directory, path)).catch(undefinedIfMissing);
       if (hashes?.length === stored * HASH_BYTES) return hashes.subarray(0, width * HASH_BYTES);
-      if (hashes !== undefined) throw new DamagedTileError(`${tilePath(level, index, stored)} is damaged.`);
+      if (hashes !== undefined) throw new DamagedTileError(`${path} is damaged.`);
     }
     throw new DamagedTileError(`${tilePath(level, index, width)} is missing.`);
   }
+}
 
-  async #readFile(path: string): Promise<Buffer | undefined> {
-    try {
-      return await readFile(join(this.#directory, path));
-    } catch (error) {
-      if (errorCode(error) === 'ENOENT') return undefined;
-      throw error;
-    }
-  }
+function undefinedIfMissing(error: unknown): undefined {
+  if (errorCode(error) !== 'ENOENT') throw error;
 }

@@ -8,7 +8,9 @@ import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import { leafHashOf, type OnProgress, type TreeLog, untilHead } from './logTree.js';
 import { HASH_BYTES, TILE_WIDTH, Tree } from './merkle.js';
 import type { Checkpoint } from './note.js';
-import { DamagedTileError, type TileFiles } from './tiles.js';
+import type { TileFiles } from './tiles.js';
+
+const NONE: Buffer = Buffer.alloc(0);
 
 /** An event as reports name it. */
 export type NamedEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'type'> & {
@@ -16,13 +18,9 @@ export type NamedEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'typ
   readonly index: number;
 };
 
-const named = ({ id, stream, revision, type }: RecordedEvent, index: number): NamedEvent => ({
-  index,
-  id,
-  stream,
-  revision,
-  type,
-});
+function named({ id, stream, revision, type }: RecordedEvent, index: number): NamedEvent {
+  return { index, id, stream, revision, type };
+}
 
 export type Verification = {
   /** Events that could be read, up to some before the one that could not. */
@@ -39,7 +37,7 @@ export type Verification = {
   readonly unnamed: NamedEvent | undefined;
 };
 
-/** @param checkpoint whose signature is verified. @throws what the event store and the files throw */
+/** @param checkpoint whose signature is verified. @throws what the event store throws */
 export async function verifyLog(
   log: TreeLog & Pick<EventStore, 'readStream'>,
   files: TileFiles,
@@ -53,25 +51,20 @@ export async function verifyLog(
   let unnamed: NamedEvent | undefined;
   let unreadable: string | undefined;
   let erased = 0;
-  let tile: Buffer = Buffer.alloc(0);
-  /** The hash in the lowest tiles, which are read one after the other; undefined where none is stored. */
-  const storedAt = async (index: number): Promise<Buffer | undefined> => {
-    const at = index % TILE_WIDTH;
-    if (at === 0) {
-      const width = Math.min(TILE_WIDTH, covered - index);
-      tile = await files.read(0, index / TILE_WIDTH, width).catch(noneIfDamaged);
-    }
-    const hash = tile.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES);
-    return hash.length === HASH_BYTES ? hash : undefined;
-  };
+  /** Of the lowest tiles, which are read one after the other; empty where one cannot be read. */
+  let tile = NONE;
   try {
     for await (const { events } of untilHead(log, 0, onProgress))
       for (const event of events) {
         const index = tree.size;
         const leaf = leafHashOf(event);
         tree.push(leaf);
-        if (index < covered && changed === undefined && (await storedAt(index))?.equals(leaf) === false)
-          changed = { index, now: named(event, index) };
+        const at = index % TILE_WIDTH;
+        if (at === 0 && index < covered)
+          tile = await files.read(0, index / TILE_WIDTH, Math.min(TILE_WIDTH, covered - index)).catch(() => NONE);
+        const stored = tile.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES);
+        if (index < covered && stored.length === HASH_BYTES && !stored.equals(leaf))
+          changed ??= { index, now: named(event, index) };
         if (tree.size === covered) holds = tree.root().equals(root);
         if (event.metadata.erasedLeaf === undefined) continue;
         erased += 1;
@@ -85,9 +78,4 @@ export async function verifyLog(
   // The end is gone.
   if (events < covered && unreadable === undefined) changed ??= { index: events, now: undefined };
   return { events, unreadable, holds, changed: holds ? undefined : changed, erased, unnamed };
-}
-
-function noneIfDamaged(error: unknown): Buffer {
-  if (error instanceof DamagedTileError) return Buffer.alloc(0);
-  throw error;
 }

@@ -2,9 +2,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkSqliteEventStore } from '../adapters/eventstore/sqlite/logFile.js';
-import { lastCheckpoint, makeCheckpoint, noteKeys, openCheckpointKeys, verifierKeys } from '../audit/checkpoints.js';
+import { lastCheckpoint, makeCheckpoint, noteKeys, openCheckpointKeys, storedIn } from '../audit/checkpoints.js';
 import { catchUp } from '../audit/logTree.js';
-import { type Checkpoint, InvalidNoteError, type NoteKey, openNote, parseCheckpoint } from '../audit/note.js';
+import { type Checkpoint, InvalidNoteError, type NoteKey, verifierKey } from '../audit/note.js';
 import { TileFiles } from '../audit/tiles.js';
 import { type NamedEvent, type Verification, verifyLog } from '../audit/verify.js';
 import { type Config, readConfig } from '../config.js';
@@ -63,7 +63,7 @@ const keys = command({
   example: 'dynamic-assets audit keys',
   run: () =>
     withStoredLog(async (log, config) => ({
-      keys: verifierKeys(await log.identity(), await openCheckpointKeys(keyDirectory(config))),
+      keys: noteKeys(await log.identity(), await openCheckpointKeys(keyDirectory(config))).map(verifierKey),
     })),
   lines: ({ keys: all }) => all,
 });
@@ -114,7 +114,7 @@ const OWN_CHECKPOINT =
 
 async function readKept(file: string, keys: readonly NoteKey[]): Promise<Checkpoint> {
   try {
-    return parseCheckpoint(openNote(await readFile(file, 'utf8'), keys).text);
+    return storedIn(await readFile(file, 'utf8'), keys);
   } catch (error) {
     if (error instanceof InvalidNoteError) throw new CliError(`${file}: ${error.message}`);
     throw error;

@@ -1,6 +1,7 @@
 /** Errors of the command line: one message on standard error and an exit code for each. */
 import { CommanderError } from 'commander';
 import { ValidationError } from '../commands/context.js';
+import { errorCode } from '../supervision/errorCode.js';
 
 export const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;
@@ -16,31 +17,15 @@ export class UsageError extends CliError {
   override readonly exitCode = EXIT_USAGE;
 }
 
-/** Names that a message lists. */
-const MAX_NAMES = 10;
-
-/** An unknown name. The message lists the known ones. */
-export class UnknownNameError extends UsageError {
-  /**
-   * @param what kind and given name: "tenant acme"
-   * @param none what to do if there are none
-   */
-  constructor(what: string, known: readonly string[], none: string) {
-    const there = known.length === 0 ? none : `There is: ${known.slice(0, MAX_NAMES).join(', ')}.`;
-    super(`There is no ${what}. ${there}`);
-  }
-}
-
-const hasCode = (error: Error, code: string): boolean => 'code' in error && error.code === code;
-
 /** Text for standard error; empty if commander has printed one. */
 function messageOf(error: unknown): string {
   if (error instanceof CommanderError) return '';
   if (error instanceof ValidationError) return Object.values(error.errors).flat().join('\n');
   if (!(error instanceof Error)) return String(error);
-  if (hasCode(error, 'EADDRINUSE'))
+  if (errorCode(error) === 'EADDRINUSE')
     return `${error.message}. Stop the program that listens there, or set PORT to another port.`;
-  if (hasCode(error, 'EACCES')) return `${error.message}. Set DATA_DIR (and PORT) to values that this user may use.`;
+  if (errorCode(error) === 'EACCES')
+    return `${error.message}. Set DATA_DIR (and PORT) to values that this user may use.`;
   return error.message;
 }
 

@@ -37,7 +37,7 @@ const GROUPS: { readonly [name: string]: string } = {
   keys: 'Rotate the keys that sign access tokens.',
   projections:
     'Show, verify and rebuild the rows of tenants, which all reads are answered from, and retry parked ones.',
-  audit: 'Evidence: checkpoints, the verification that the event log was not changed, and orders for a dispute.',
+  audit: 'Evidence: checkpoints, and the verification that the event log was not changed.',
 };
 
 makeFilesPrivate();

@@ -44,7 +44,7 @@ const hold = command({
   example: 'dynamic-assets webhook hold',
   run() {
     const config = readConfig(process.env);
-    if (heldWebhooks(config) === undefined) holdWebhooks(config, 'by "dynamic-assets webhook hold"');
+    if (heldWebhooks(config) === undefined) holdWebhooks(config);
     return { held: true };
   },
   lines: () => ['Webhooks are held from the next start of the service on: restart it.'],

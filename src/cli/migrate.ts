@@ -76,22 +76,41 @@ export const migrate = command({
 /** A copy of a copy whose webhooks are held holds them as well. */
 function keepHeld(from: string, to: string): void {
   if (isUrl(from) || isUrl(to)) return;
-  const held = heldWebhooks({ DATA_DIR: from });
-  if (held !== undefined) holdWebhooks({ DATA_DIR: to }, held.why);
+  if (heldWebhooks({ DATA_DIR: from }) !== undefined) holdWebhooks({ DATA_DIR: to });
 }
 
-type CopyReport = LogProof & { readonly copied: number };
+type OnProgress = (position: number, head: number) => void;
 
-async function copyInto(source: EventStore, to: string, isSelected: Selection): Promise<CopyReport> {
-  const target: CopyTarget = { log: await open(to), appendsAtOnce: isUrl(to) ? 1 : EMBEDDED_APPENDS_AT_ONCE };
+/**
+ * Copies the log, then proves that both are equal.
+ * @throws CliError if the target is not empty, the source grows meanwhile, or the proof fails
+ */
+async function copyInto(source: EventStore, to: string, isSelected: Selection) {
+  const target = await open(to);
   try {
-    return await withProgressBar('{step} {bar} {percentage}%', (onProgress) => {
-      const progress: OnProgress = (step, at, head) => onProgress(Math.min(at, head), head, { step });
-      return copyLog(source, target, progress, isSelected);
+    return await withProgressBar('{step} {bar} {percentage}%', async (onProgress) => {
+      const showing =
+        (step: string): OnProgress =>
+        (at, head) =>
+          onProgress(Math.min(at, head), head, { step });
+      await copyLog(source, target, isUrl(to) ? 1 : EMBEDDED_APPENDS_AT_ONCE, isSelected, showing('copy'));
+      const copy = await proofOf(target, showing('prove copy'));
+      const original = await proofOf(source, showing('prove source'), isSelected);
+      requireEqual(original, copy);
+      return { ...copy, copied: copy.events };
     });
   } finally {
-    await target.log.close();
+    await target.close();
   }
+}
+
+function requireEqual(original: LogProof, copy: LogProof): void {
+  if (original.events > copy.events)
+    throw new CliError('The source has grown meanwhile. Stop the service that writes to it, and copy it once more.');
+  if (original.sha256 !== copy.sha256)
+    throw new CliError(
+      `The copy is not the same as the source: ${copy.events} events with SHA-256 ${copy.sha256} instead of ${original.events} with ${original.sha256}. Do not use it.`,
+    );
 }
 
 /** The stream of a deleted tenant itself is copied, so that its name stays taken. @throws UsageError */
@@ -122,71 +141,35 @@ async function open(given: string): Promise<EventStore> {
   return openStoredLog({ ...config, EVENTSTORE_URL: undefined });
 }
 
-type Step = 'copy' | 'prove source' | 'prove copy';
-type OnProgress = (step: Step, position: number, head: number) => void;
-
-type CopyTarget = {
-  readonly log: EventStore;
-  /** Appends in flight; 1 if the log may reorder them. */
-  readonly appendsAtOnce: number;
-};
-
-/**
- * Copies the log, then proves that both are equal.
- * @param isSelected streams to copy
- * @throws CliError if the target is not empty, the source grows meanwhile, or the proof fails
- */
+/** @param atOnce appends in flight; 1 if the target may reorder them */
 async function copyLog(
   source: EventStore,
-  target: CopyTarget,
+  target: EventStore,
+  atOnce: number,
+  isSelected: Selection,
   onProgress: OnProgress,
-  isSelected?: Selection,
-): Promise<CopyReport> {
-  for await (const { stream, events } of appendsOf(target.log, await target.log.head()))
+): Promise<void> {
+  for await (const { stream, events } of appendsOf(target, await target.head()))
     throw new CliError(
       `The target is not empty: it has ${events[0]?.type} ${events[0]?.id} in ${stream}. Name an empty one.`,
     );
   const head = await source.head();
   const revisions = new Map<string, number>();
   const sent: Promise<AppendResult>[] = [];
-  let copied = 0;
   for await (const { stream, events, position } of appendsOf(source, head, isSelected)) {
     const last = revisions.get(stream);
-    const sending = target.log.append(stream, events.map(copyOf), last ?? 'no-stream');
+    const sending = target.append(stream, events.map(copyOf), last ?? 'no-stream');
     // An error is thrown below; until then it must not end the process.
     sending.catch(() => undefined);
     sent.push(sending);
-    const isOrdered = target.appendsAtOnce > 1;
-    revisions.set(stream, isOrdered ? (last ?? -1) + events.length : (await sending).revision);
-    if (sent.length >= target.appendsAtOnce) await Promise.all(sent.splice(0));
-    copied += events.length;
-    onProgress('copy', position, head);
+    revisions.set(stream, atOnce > 1 ? (last ?? -1) + events.length : (await sending).revision);
+    if (sent.length >= atOnce) await Promise.all(sent.splice(0));
+    onProgress(position, head);
   }
   await Promise.all(sent);
-  return { ...(await prove(source, target.log, onProgress, isSelected)), copied };
 }
 
 const copyOf = ({ id, type, data, metadata }: RecordedEvent): EventToAppend => ({ id, type, data, metadata });
-
-async function prove(
-  source: EventStore,
-  target: EventStore,
-  onProgress: OnProgress,
-  isSelected?: Selection,
-): Promise<LogProof> {
-  const copy = await proofOf(target, (at, head) => onProgress('prove copy', at, head));
-  const original = await proofOf(source, (at, head) => onProgress('prove source', at, head), isSelected);
-  if (original.events > copy.events) {
-    throw new CliError('The source has grown meanwhile. Stop the service that writes to it, and copy it once more.');
-  }
-  if (original.sha256 !== copy.sha256) {
-    throw new CliError(
-      `The copy is not the same as the source: ${copy.events} events with SHA-256 ${copy.sha256} ` +
-        `instead of ${original.events} with ${original.sha256}. Do not use it.`,
-    );
-  }
-  return copy;
-}
 
 /** The log, read without what is erased in it. Types of events that have erased values have one version alone. */
 async function withErasedRemoved(log: EventStore): Promise<EventStore> {

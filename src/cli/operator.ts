@@ -15,7 +15,7 @@ import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { storedDirectory } from '../service/engines.js';
 import { operatorsBox } from '../service/keys.js';
 import { openOwnLog } from '../service/ownLog.js';
-import { CliError, UnknownNameError } from './errors.js';
+import { CliError, UsageError } from './errors.js';
 
 /** The operator as the log records them. */
 export function operator(tenant: string): Caller {
@@ -67,26 +67,20 @@ export async function withFirstLog<T>(
   }
 }
 
-/** The same for a tenant that must exist; it may be parked. @throws UnknownNameError */
+/** The same for a tenant that must exist; it may be parked. @throws UsageError */
 export const withTenant = <T>(name: string, work: (tools: Tools) => Promise<T>): Promise<T> =>
   withLog(async (tools) => {
     await requireTenant(tools, name);
     return work(tools);
   });
 
-/** @throws UnknownNameError */
-export async function requireTenant({ config, eventStore, tenants }: Tools, name: string): Promise<void> {
-  try {
-    await tenantNow({ eventStore }, name);
-  } catch (error) {
-    if (error instanceof TenantParkedError) return;
-    if (!(error instanceof NotFoundError)) throw error;
-    const known = (await tenants()).all.map((tenant) => tenant.name);
-    const place = config.EVENTSTORE_URL === undefined ? config.DATA_DIR : 'The event log at EVENTSTORE_URL';
-    const none = `${place} has none; make one with "dynamic-assets tenant create".`;
-    throw new UnknownNameError(`tenant ${name}`, known.sort(), none);
-  }
-}
+/** @throws UsageError */
+export const requireTenant = async ({ eventStore }: Tools, name: string): Promise<void> => {
+  await tenantNow({ eventStore }, name).catch((error: unknown) => {
+    if (error instanceof NotFoundError) throw new UsageError(error.message);
+    if (!(error instanceof TenantParkedError)) throw error;
+  });
+};
 
 /** @throws CliError */
 export function refuseMissingLog({ DATA_DIR, EVENTSTORE_URL }: Config): void {

@@ -73,7 +73,7 @@ const retry = work(
 
 export const projectionCommands = [list, verify, rebuild, retry];
 
-/** The running service does the work, also when this command ends. */
+/** The running service does the work, also when this command ends: the operator's console can cancel it. */
 const workOn = (request: JobRequest): Promise<Outcome> =>
   withLog(async (tools) => {
     if (request.tenant !== undefined) await requireTenant(tools, request.tenant);
@@ -101,6 +101,7 @@ const LOOK_MS = 100;
 
 const jobNow = z.looseObject({
   id: z.string(),
+  state: z.string(),
   ended_at: z.string().nullable(),
   error: z.string().nullable(),
   progress: z.object({ tenant: z.string(), done: z.number(), of: z.number() }).nullable(),
@@ -117,7 +118,8 @@ async function jobDone(
   for (;;) {
     const jobs = z.array(jobNow).parse(await ask(session, 'GET', '/jobs'));
     const job = jobs.find((each) => each.id === id);
-    if (job === undefined) throw new CliError('The service has begun again meanwhile, and its work ended.');
+    if (job === undefined || job.state === 'cancelled')
+      throw new CliError('The job was cancelled, by an operator or by the end of the service.');
     const { progress, reports, error } = job;
     if (progress !== null) onProgress(progress.done, progress.of, { tenant: progress.tenant });
     if (error !== null) throw new CliError(error);

@@ -28,9 +28,8 @@ export const restore = command({
   argument: ['<directory>', 'what "backup" has made'],
   options: {
     replace: flag('replace the contents of the data directory, which are kept in a directory inside it'),
-    resumeWebhooks: flag('send webhooks from the next start on, those that are open first'),
   },
-  async run({ replace, resumeWebhooks: isSending = false }, given) {
+  async run({ replace }, given) {
     const config = readConfig(process.env);
     const directory = resolve(given);
     const { DATA_DIR } = config;
@@ -47,18 +46,18 @@ export const restore = command({
       await rm(draft, { recursive: true, force: true });
       await mkdir(draft, { mode: 0o700 });
       const log = await copyInto(draft, directory);
-      if (!isSending) holdWebhooks({ DATA_DIR: draft }, `restored from ${directory}`);
+      holdWebhooks({ DATA_DIR: draft });
       const replaced = await putInPlace(DATA_DIR, draft, held);
-      return { data_dir: DATA_DIR, log: log ?? null, replaced: replaced ?? null, webhooks_held: !isSending };
+      return { data_dir: DATA_DIR, log: log ?? null, replaced: replaced ?? null };
     } finally {
       await rm(draft, { recursive: true, force: true });
       use.release();
     }
   },
-  lines: ({ data_dir: dataDir, log, replaced, webhooks_held: areHeld }, _, directory) => [
+  lines: ({ data_dir: dataDir, log, replaced }, _, directory) => [
     `${resolve(directory)} is in place in ${dataDir}.`,
     ...(log === null ? [] : logLines(log)),
-    ...(areHeld ? [`Its webhooks are held: nothing is sent. ${HOW_TO_RESUME}`] : []),
+    `Its webhooks are held: nothing is sent. ${HOW_TO_RESUME}`,
     ...(replaced === null
       ? []
       : [`The earlier contents are in ${replaced}; remove them when you no longer need them.`]),

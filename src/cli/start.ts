@@ -4,8 +4,7 @@ import { InvalidArgumentError } from 'commander';
 import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
 import { type Config, ROLES, type Role, readConfig } from '../config.js';
 import type { RunningService } from '../main.js';
-import { Backoff } from '../supervision/keepRunning.js';
-import { sleep } from '../supervision/waiting.js';
+import { retry } from '../supervision/keepRunning.js';
 import { command, commaSeparated, flag, parsed, printLines } from './command.js';
 import { DEMO_TENANT, openDemoTenant } from './demo.js';
 import type { OpenedTenant } from './tenants.js';
@@ -42,12 +41,13 @@ export const start = command({
     if (demo !== undefined) printLines(...welcome(address, demo));
     else if (service.directory.isEmpty && roles.has('api')) printLines(NO_TENANT);
     const samePort = { ...settings, PORT: Number(new URL(service.address).port || config.PORT) };
-    // Nothing of the former log is left in memory.
+    // Nothing of the former log is left in memory. The engine may still be coming back.
     while ((await Promise.race([signal, service.replaced])) === undefined) {
       await service.stop().catch((err: unknown) => log.warn({ err }, 'not all of the service could be closed'));
-      const next = await untilStarted(() => startService(samePort, log, roles), log, signal);
-      // A signal came, and nothing is open.
-      if (next === undefined) return;
+      const again = () => startService(samePort, log, roles);
+      const starting = retry(again, { until: Date.now() + START_AGAIN_MS, backoff: BACKOFF, isTransient: () => true });
+      const next = await Promise.race([signal, starting]);
+      if (typeof next === 'string') process.exit(0);
       service = next;
     }
     log.info({ signal: await signal }, 'stopping: requests in flight are finished first');
@@ -56,23 +56,7 @@ export const start = command({
 });
 
 const BACKOFF = { firstMs: 500, longestMs: 10_000 };
-
-/** The engine may still be coming back. @returns undefined at a signal */
-async function untilStarted(
-  start: () => Promise<RunningService>,
-  log: Logger,
-  signal: Promise<NodeJS.Signals>,
-): Promise<RunningService | undefined> {
-  const backoff = new Backoff(BACKOFF);
-  for (;;) {
-    try {
-      return await start();
-    } catch (err) {
-      log.error({ err }, 'the service could not start again, and tries it once more');
-    }
-    if ((await Promise.race([signal, sleep(backoff.next())])) !== undefined) return undefined;
-  }
-}
+const START_AGAIN_MS = 600_000;
 
 function rolesIn(given: string): ReadonlySet<Role> {
   const names = commaSeparated(given);

@@ -12,7 +12,7 @@ import { ROLES, type Scope } from '../domain/identity/scopes.js';
 import { QUOTA_NAMES, QUOTAS } from '../domain/quotas.js';
 import { usersStream } from '../domain/streams.js';
 import { columns, command, list, oneOf, parsed, required, text } from './command.js';
-import { UnknownNameError, UsageError } from './errors.js';
+import { UsageError } from './errors.js';
 import { operator, withFirstLog, withLog, withTenant } from './operator.js';
 
 const NAME = ['<name>', 'the tenant'] as const;
@@ -181,8 +181,7 @@ const userSetPassword = command({
     withTenant(tenant, async ({ commands }) => {
       const users = [...(await tenantNow(commands, tenant, usersStream(tenant))).users.values()];
       const user = users.find((each) => each.email === email.toLowerCase());
-      const known = users.map((each) => each.email);
-      if (user === undefined) throw new UnknownNameError(`user ${email} in ${tenant}`, known, `${tenant} has none.`);
+      if (user === undefined) throw new UsageError(`There is no user ${email} in ${tenant}.`);
       const { password } = await resetPassword(commands, operator(tenant), user.id);
       return { id: user.id, email, password, changed: true };
     }),

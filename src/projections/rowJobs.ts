@@ -30,7 +30,7 @@ export type JobReport = {
 export const isGood = ({ outcome }: Pick<JobReport, 'outcome'>): boolean =>
   outcome !== 'different' && outcome !== 'failed';
 
-export const JOB_STATES = ['running', 'done', 'failed'] as const;
+export const JOB_STATES = ['running', 'done', 'failed', 'cancelled'] as const;
 
 export type RowJob = JobRequest & {
   readonly id: string;
@@ -51,4 +51,6 @@ export interface RowJobs {
   start(request: JobRequest, operator: string): RowJob | undefined;
   /** The latest first. */
   all(): readonly RowJob[];
+  /** It ends within a second, and has changed nothing that was not reported. Undefined: it is not at work. */
+  cancel(id: string): RowJob | undefined;
 }

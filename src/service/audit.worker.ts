@@ -1,9 +1,15 @@
 /** The thread of the tree over the log: makes it, signs checkpoints, and proves events. */
 import { workerData } from 'node:worker_threads';
 import PQueue from 'p-queue';
-import { keepTree, lastCheckpoint, makeCheckpoint, noteKeys, openCheckpointKeys } from '../audit/checkpoints.js';
+import {
+  keepTree,
+  lastCheckpoint,
+  makeCheckpoint,
+  noteKeys,
+  openCheckpointKeys,
+  storedIn,
+} from '../audit/checkpoints.js';
 import { clearTree } from '../audit/logTree.js';
-import { openNote, parseCheckpoint, verifierKey } from '../audit/note.js';
 import { proveEvent, proveStream } from '../audit/proof.js';
 import { DamagedTileError } from '../audit/tiles.js';
 import { isProvable, parseStream } from '../domain/streams.js';
@@ -66,10 +72,7 @@ async function answerTo(question: TreeMessages['request']): Promise<TreeMessages
 
 /** The one that the question names, or the last. The first is not only made from time to time: a person waits for it. */
 async function checkpointFor(question: TreeMessages['request']) {
-  if (question.kind === 'stream') {
-    const { text, key } = openNote(question.note, known);
-    return { ...parseCheckpoint(text), note: question.note, key: verifierKey(key) };
-  }
+  if (question.kind === 'stream') return storedIn(question.note, known);
   const last = await lastCheckpoint(directory, known);
   if (last !== undefined) return last;
   const note = await makeCheckpoint(tree, keys, places);

@@ -4,7 +4,7 @@ import type { Config } from '../config.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '../webhooks/queue.js';
 import { diskOf, lastBackupAt } from './dataDirectory.js';
-import { answerInTime, checkAll, type EngineProbes } from './health.js';
+import { answerInTime, checkAll, type EngineProbes, type RowWatch } from './health.js';
 
 type Values = readonly (readonly [labels: { readonly [label: string]: string }, value: number])[];
 /** By name: what it says, its values, and the names of their labels. */
@@ -37,15 +37,17 @@ type Seen = {
   readonly engines: EngineProbes;
   readonly head: () => Promise<number>;
   /** Undefined if another process follows the log for the rows. */
-  readonly rows: { readonly lag: () => Promise<number>; readonly parked: () => number } | undefined;
+  readonly watch: Pick<RowWatch, 'lag'> | undefined;
+  readonly parked: () => { readonly length: number };
   readonly broker: Pick<MessageBroker, 'depth'> | undefined;
 };
 
 export function registerFigures(registry: Registry, { DATA_DIR }: Pick<Config, 'DATA_DIR'>, seen: Seen): void {
+  const { engines, head, watch, parked, broker } = seen;
   registerGauges(registry, {
     engine_up: [
       '1 when the engine answers, 0 when it is away.',
-      async () => Object.entries(await checkAll(seen.engines)).map(([engine, { ok }]) => [{ engine }, ok ? 1 : 0]),
+      async () => Object.entries(await checkAll(engines)).map(([engine, { ok }]) => [{ engine }, ok ? 1 : 0]),
       'engine',
     ],
     data_directory_free_bytes: [
@@ -57,35 +59,25 @@ export function registerFigures(registry: Registry, { DATA_DIR }: Pick<Config, '
       'When "dynamic-assets backup" was last done with this DATA_DIR, in seconds since 1970; 0 where it never was.',
       async () => one(((await lastBackupAt(DATA_DIR)) ?? 0) / 1000),
     ],
-    event_log_position: [
-      'Position of the last event in the log, 0 while it is empty.',
-      async () => one(await seen.head()),
-    ],
+    event_log_position: ['Position of the last event in the log, 0 while it is empty.', async () => one(await head())],
+    ...(watch && {
+      projection_lag_events: [
+        'Positions of the log that the rows of tenants lack.',
+        async () => one(await watch.lag()),
+      ],
+      projections_parked: ['Tenants parked at an event that could not be applied.', () => one(parked().length)],
+    }),
+    ...(broker && {
+      queue_messages: ['Messages in a queue: ready, delayed, in work.', () => ofQueues(broker), 'queue', 'state'],
+    }),
   });
-  const { rows } = seen;
-  if (rows !== undefined)
-    registerGauges(registry, {
-      projection_lag_events: ['Positions of the log that the rows of tenants lack.', async () => one(await rows.lag())],
-      projections_parked: ['Tenants parked at an event that could not be applied.', () => one(rows.parked())],
-    });
-  if (seen.broker !== undefined) ofQueues(registry, seen.broker);
 }
 
-const STATES = [
-  ['ready', 'ready'],
-  ['delayed', 'delayed'],
-  ['inFlight', 'in_work'],
-] as const;
-
-function ofQueues(registry: Registry, broker: Pick<MessageBroker, 'depth'>): void {
-  // engine_up reports a broker that is away.
-  const depths = () =>
-    answerInTime(
-      Promise.all([DELIVERY_QUEUE, BACKFILL_QUEUE].map(async (queue) => [queue, await broker.depth(queue)] as const)),
-    ).catch(() => []);
-  const messages = async (): Promise<Values> =>
-    (await depths()).flatMap(([queue, depth]) => STATES.map(([key, state]) => [{ queue, state }, depth[key]] as const));
-  registerGauges(registry, {
-    queue_messages: ['Messages in a queue: ready, delayed, in work.', messages, 'queue', 'state'],
+/** engine_up reports a broker that is away. */
+async function ofQueues(broker: Pick<MessageBroker, 'depth'>): Promise<Values> {
+  const queues = [DELIVERY_QUEUE, BACKFILL_QUEUE].map(async (queue) => {
+    const { ready, delayed, inFlight } = await answerInTime(broker.depth(queue));
+    return Object.entries({ ready, delayed, in_work: inFlight }).map(([state, n]) => [{ queue, state }, n] as const);
   });
+  return (await Promise.all(queues)).flat();
 }

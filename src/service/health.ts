@@ -61,28 +61,18 @@ async function check(probe: () => Promise<unknown>): Promise<Checks[string]> {
 export const answerInTime = <T>(asked: Promise<T>): Promise<T> =>
   withTimeout(PROBE_LIMIT_MS, `no answer within ${PROBE_LIMIT_MS} ms`, asked);
 
-/** Rows that are behind and have not moved for this long are stuck, not busy. */
-const STANDSTILL_MS = 30_000;
 /** Between two looks while the start waits, in milliseconds. */
 const LOOK_MS = 20;
 
-/** Watches the rows from outside: whether they have caught up with the log since the start, and whether they stand still. */
+/** Watches the rows from outside: whether they have caught up with the log since the start, and how far they are behind. */
 export class RowWatch {
   readonly #eventStore: Pick<EventStore, 'head'>;
   readonly #progress: Pick<RowProgress, 'position' | 'filling'>;
-  readonly #now: () => number;
-  #seen = { position: -1, since: 0 };
   #hasCaughtUp = false;
 
-  /** @param now milliseconds, for tests */
-  constructor(
-    eventStore: Pick<EventStore, 'head'>,
-    progress: Pick<RowProgress, 'position' | 'filling'>,
-    now: () => number = Date.now,
-  ) {
+  constructor(eventStore: Pick<EventStore, 'head'>, progress: Pick<RowProgress, 'position' | 'filling'>) {
     this.#eventStore = eventStore;
     this.#progress = progress;
-    this.#now = now;
   }
 
   /** Waits until the rows show the log as it is now. False after `timeoutMs`. */
@@ -103,14 +93,10 @@ export class RowWatch {
     return Math.max(0, (await this.#eventStore.head()) - this.#progress.position);
   }
 
-  /** What is wrong; undefined if the rows are current or catching up. @throws what the log throws */
+  /** What is wrong; undefined if the rows have caught up since the start. @throws what the log throws */
   async trouble(): Promise<string | undefined> {
     const head = await this.#eventStore.head();
-    const { position } = this.#progress;
-    if (!this.#isAt(head)) return `The rows have not caught up yet: they are at position ${position} of ${head}.`;
-    if (position !== this.#seen.position || position >= head) this.#seen = { position, since: this.#now() };
-    else if (this.#now() - this.#seen.since > STANDSTILL_MS)
-      return `The rows stand still at ${position}; the log is at ${head}.`;
-    return undefined;
+    if (this.#isAt(head)) return undefined;
+    return `The rows have not caught up yet: they are at position ${this.#progress.position} of ${head}.`;
   }
 }

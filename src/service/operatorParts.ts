@@ -15,7 +15,7 @@ import type { startRowsThread } from './rowsThread.js';
 type RunRowJob = ReturnType<typeof startRowsThread>['run'];
 type ServiceParts = {
   readonly log: Logger;
-  readonly eventStore: Pick<EventStore, 'head'>;
+  readonly eventStore: EventStore;
   readonly progress: Pick<Progress, 'parked'>;
   /** Undefined without the role projector. */
   readonly runJob: RunRowJob | undefined;
@@ -28,6 +28,7 @@ const notFollowing: RunRowJob = async () => {
 
 export const operatorParts = (config: Config, given: ServiceParts): OperatorParts => ({
   jobs: rowJobs(given.runJob ?? notFollowing, given.log),
+  eventStore: given.eventStore,
   parked: () => parkedTenants(given),
   head: () => given.eventStore.head(),
   checks: singleFlight(async () => [...(await machineChecks(config)), await backupCheck(config)]),
@@ -47,19 +48,20 @@ type Job = { -readonly [Name in keyof RowJob]: RowJob[Name] };
 function rowJobs(run: RunRowJob, log: Logger): RowJobs {
   /** The latest first. */
   let jobs: readonly Job[] = [];
+  let ending = new AbortController();
 
-  async function work(job: Job): Promise<void> {
+  async function work(job: Job, { signal }: AbortController): Promise<void> {
     const { id, operator, kind, tenant } = job;
     log.info({ job: id, operator, kind, tenant }, 'an operator has begun work on rows');
     try {
-      await run({ kind, tenant }, (told) => {
+      await run({ kind, tenant }, signal, (told) => {
         if ('report' in told) add(job, told.report);
         else job.progress = told;
       });
       job.state = 'done';
     } catch (error) {
-      job.state = 'failed';
-      job.error = error instanceof Error ? error.message : String(error);
+      job.state = signal.aborted ? 'cancelled' : 'failed';
+      if (!signal.aborted) job.error = error instanceof Error ? error.message : String(error);
     }
     job.endedAt = new Date().toISOString();
     log.info({ job: id, operator, state: job.state, error: job.error }, "an operator's work on rows has ended");
@@ -71,10 +73,17 @@ function rowJobs(run: RunRowJob, log: Logger): RowJobs {
       const begun = { id: randomUUID(), operator, startedAt: new Date().toISOString() };
       const job: Job = { ...request, ...begun, state: 'running', reports: [], tenantsDone: 0 };
       jobs = [job, ...jobs.slice(0, MAX_SHORT_PAGE)];
-      void work(job);
+      ending = new AbortController();
+      void work(job, ending);
       return job;
     },
     all: () => jobs,
+    cancel(id) {
+      const [latest] = jobs;
+      if (latest?.id !== id || latest.state !== 'running') return undefined;
+      ending.abort();
+      return latest;
+    },
   };
 }
 

@@ -14,10 +14,10 @@ const config = workerData as RowsThreadData;
 const thread = insideThread<RowsMessages>();
 let follower: Follower | undefined;
 
-const { signal } = thread.stopping;
-thread.serve(async (request, tell) => {
+thread.serve(async (request, signal, tell) => {
   const all = request.tenant === undefined ? [...(await writer.tenants()).keys()].sort() : [request.tenant];
   for (const tenant of all) {
+    signal.throwIfAborted();
     const onProgress = (done: number, of: number): void => tell({ tenant, tenants: all.length, done, of });
     const report = await workOn(tenant, request, { signal, onProgress });
     if (report !== undefined) tell({ report });
@@ -27,8 +27,9 @@ thread.serve(async (request, tell) => {
 /** The tenants of a process that is gone have come to another one by then. */
 const FOLLOWED_WITHIN_MS = 10_000;
 
-/** Undefined: there was nothing to do. @throws when the thread stops */
+/** Undefined: there was nothing to do. @throws the reason of the signal */
 async function workOn(tenant: string, request: JobRequest, options: WorkOptions): Promise<JobReport | undefined> {
+  const { signal } = options;
   const failed = (error: string): JobReport => ({ tenant, outcome: 'failed', differences: [], error });
   const until = Date.now() + FOLLOWED_WITHIN_MS;
   while (!follower?.has(tenant) && !signal.aborted && Date.now() < until) await sleep(100, signal);
@@ -56,7 +57,7 @@ const { writer, share, close } = await openRowWriter(config, config.owner);
 const eventStore = await openOwnLog(config, { acceptLog: false });
 const options = { deliveryLogDays: config.DELIVERY_LOG_DAYS };
 try {
-  await share(signal, async (until, isOwn) => {
+  await share(thread.stopping.signal, async (until, isOwn) => {
     follower = new Follower({
       eventStore,
       writer,

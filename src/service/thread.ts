@@ -13,7 +13,8 @@ type Kinds = {
   readonly news: unknown;
 };
 
-type Message<Of extends Kinds> = 'stop' | { readonly id: string; readonly request: Of['request'] };
+/** Without a request: the one of this id is cancelled. */
+type Message<Of extends Kinds> = 'stop' | { readonly id: string; readonly request?: Of['request'] };
 
 type Told<Of extends Kinds> =
   | { readonly kind: 'news'; readonly news: Of['news'] }
@@ -80,11 +81,13 @@ export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<O
     /** @throws what the work throws; Error if the thread does not run, or ends meanwhile */
     async ask(
       request: Of['request'],
+      signal?: AbortSignal,
       onProgress: (progress: Of['progress']) => void = () => undefined,
     ): Promise<Of['answer']> {
       const to = worker;
       if (to === undefined) throw failure ?? new Error('The thread that does this does not run now.');
       const id = randomUUID();
+      signal?.addEventListener('abort', () => to.postMessage({ id } satisfies Message<Of>));
       try {
         return await new Promise<Of['answer']>((resolve, reject) => {
           asked.set(id, (told) => {
@@ -105,6 +108,12 @@ export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<O
   };
 }
 
+type Work<Of extends Kinds> = (
+  request: Of['request'],
+  signal: AbortSignal,
+  tellProgress: (progress: Of['progress']) => void,
+) => Promise<Of['answer']>;
+
 /** The other end. What was sent before `serve` is delivered then. */
 export function insideThread<Of extends Kinds>() {
   const stopping = new AbortController();
@@ -115,20 +124,23 @@ export function insideThread<Of extends Kinds>() {
     stopping,
     tellNews: (news: Of['news']): void => tell({ kind: 'news', news }),
     fail: (error: unknown): void => tell({ kind: 'failed', error: sendable(error) }),
-    serve(work: (request: Of['request'], tellProgress: (progress: Of['progress']) => void) => Promise<Of['answer']>) {
+    serve(work: Work<Of>): void {
+      const running = new Map<string, AbortController>();
       const answer = async (id: string, request: Of['request']): Promise<void> => {
+        const cancelling = new AbortController();
+        running.set(id, cancelling);
+        const signal = AbortSignal.any([cancelling.signal, stopping.signal]);
         try {
-          tell({
-            kind: 'answer',
-            id,
-            answer: await work(request, (progress) => tell({ kind: 'progress', id, progress })),
-          });
+          const told = await work(request, signal, (progress) => tell({ kind: 'progress', id, progress }));
+          tell({ kind: 'answer', id, answer: told });
         } catch (error) {
           tell({ kind: 'error', id, error: sendable(error) });
         }
+        running.delete(id);
       };
       parentPort?.on('message', (asked: Message<Of>) => {
         if (asked === 'stop') stopping.abort(new Error('The service stops.'));
+        else if (asked.request === undefined) running.get(asked.id)?.abort();
         else void answer(asked.id, asked.request);
       });
     },

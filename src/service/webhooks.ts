@@ -4,38 +4,24 @@
  */
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../config.js';
-import { cutText } from '../domain/shownName.js';
+import { type Config, version } from '../config.js';
 import { createHttpsTransport, type WebhookTransport } from '../webhooks/httpsTransport.js';
+import type { WebhookSettings } from '../webhooks/runWebhooks.js';
 import type { AddressPolicy } from '../webhooks/targetAddress.js';
 import { HELD_WEBHOOKS } from './dataDirectory.js';
 
-const MAX_WHY_CHARACTERS = 200;
-
 type Directory = Pick<Config, 'DATA_DIR'>;
 
-export type Held = {
-  /** ISO 8601. */
-  readonly since: string;
-  /** Empty if the file was made by hand. */
-  readonly why: string;
-};
+/** Since when (ISO 8601); undefined if they are sent. @throws what the file system throws */
+export const heldWebhooks = ({ DATA_DIR }: Directory): string | undefined =>
+  statSync(join(DATA_DIR, HELD_WEBHOOKS), { throwIfNoEntry: false })?.mtime.toISOString();
 
-/** Undefined if they are sent. @throws what the file system throws */
-export function heldWebhooks({ DATA_DIR }: Directory): Held | undefined {
-  const file = join(DATA_DIR, HELD_WEBHOOKS);
-  const found = statSync(file, { throwIfNoEntry: false });
-  if (found === undefined) return undefined;
-  return { since: found.mtime.toISOString(), why: cutText(readFileSync(file, 'utf8').trim(), MAX_WHY_CHARACTERS) };
-}
-
-export const holdWebhooks = ({ DATA_DIR }: Directory, why: string): void =>
-  writeFileSync(join(DATA_DIR, HELD_WEBHOOKS), `${why}\n`, { mode: 0o600 });
+export const holdWebhooks = ({ DATA_DIR }: Directory): void =>
+  writeFileSync(join(DATA_DIR, HELD_WEBHOOKS), '', { mode: 0o600 });
 
 export const resumeWebhooks = ({ DATA_DIR }: Directory): void => rmSync(join(DATA_DIR, HELD_WEBHOOKS), { force: true });
 
-export const heldSentence = ({ since, why }: Held): string =>
-  `Webhooks are held since ${since}${why === '' ? '' : ` (${why})`}: nothing is sent.`;
+export const heldSentence = (since: string): string => `Webhooks are held since ${since}: nothing is sent.`;
 
 export const HOW_TO_RESUME =
   'If this installation is the one whose receivers are to be called: dynamic-assets webhook resume, then start the service again.';
@@ -49,3 +35,13 @@ export const openTransport = (
     totalTimeoutMs: WEBHOOK_TIMEOUT_MS,
     ...(WEBHOOK_CA_FILE === undefined ? {} : { caPem: readFileSync(WEBHOOK_CA_FILE, 'utf8') }),
   });
+
+/** An attempt without an outcome this long after its time limit was interrupted by a crash. */
+const CALL_MARGIN_MS = 5_000;
+
+export const webhookSettings = (config: Config): WebhookSettings => ({
+  concurrency: config.WEBHOOK_CONCURRENCY,
+  backoffMs: config.WEBHOOK_BACKOFF_MS,
+  version: version(),
+  attemptLimitMs: config.WEBHOOK_TIMEOUT_MS + CALL_MARGIN_MS,
+});

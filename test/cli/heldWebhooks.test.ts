@@ -49,12 +49,12 @@ test('a restored copy sends nothing until it is told to: what is open, and what 
   const [first] = await receiver.received('/drill', 1);
   await original.stop();
 
-  expect(await drill.json(['restore', 'kept'], copy)).toMatchObject({ webhooks_held: true });
+  await drill.json(['restore', 'kept'], copy);
   const held = await drill.start(copy);
   await askForTest(held, hook.id);
   const doctor = await drill.run(['doctor'], copy);
   expect(doctor.stdout).toMatch(
-    /PROBLEM {2}webhooks: Webhooks are held since \S+Z \(restored from .*kept\): nothing is sent\.\n.*dynamic-assets webhook resume/,
+    /PROBLEM {2}webhooks: Webhooks are held since \S+Z: nothing is sent\.\n.*dynamic-assets webhook resume/,
   );
   expect(await receiver.received('/drill', 1)).toHaveLength(1);
   expect(await drill.json(['webhook', 'resume'], copy)).toEqual({ held: false });
@@ -68,9 +68,6 @@ test('a restored copy sends nothing until it is told to: what is open, and what 
   await drill.json(moved);
   expect(await drill.run(['doctor'], { DATA_DIR: 'moved' })).toMatchObject({
     stdout: expect.stringContaining('PROBLEM  webhooks'),
-  });
-  expect(await drill.json(['restore', 'kept', '--resume-webhooks'], { DATA_DIR: 'sending' })).toMatchObject({
-    webhooks_held: false,
   });
   await receiver.stop();
 });

@@ -26,11 +26,10 @@ function loseOne(): void {
   db.close();
 }
 
-it('a tenant that is not there is named, with those that there are, and ends with 2', async () => {
+it('a tenant that is not there is named, and ends with 2', async () => {
   for (const command of ['verify', 'rebuild', 'retry']) {
     const { code, stdout, stderr } = await run(command, '--tenant', 'acne');
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^There is no tenant acne\. There is: acme, other\./);
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: 'There is no tenant acne.\n' });
   }
 });
 

@@ -4,8 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
-import { lastCheckpoint, makeCheckpoint, noteKeys, openCheckpointKeys, verifierKeys } from '#app/audit/checkpoints.js';
+import { lastCheckpoint, makeCheckpoint, noteKeys, openCheckpointKeys } from '#app/audit/checkpoints.js';
 import { catchUp } from '#app/audit/logTree.js';
+import { verifierKey } from '#app/audit/note.js';
 import { type EventProof, proveEvent } from '#app/audit/proof.js';
 import { openTree } from '#app/service/auditTree.js';
 import { event, events } from '../contract/eventStoreFixtures.js';
@@ -28,8 +29,8 @@ beforeAll(async () => {
   await makeCheckpoint(tree, keys, { directory: audit, published: undefined });
   const checkpoint = await lastCheckpoint(audit, noteKeys(tree.log, keys));
   if (checkpoint === undefined) throw new Error('There is no checkpoint.');
-  [key = ''] = verifierKeys(tree.log, keys);
-  [otherKey = ''] = verifierKeys(tree.log, await openCheckpointKeys(join(directory, 'others')));
+  [key = ''] = noteKeys(tree.log, keys).map(verifierKey);
+  [otherKey = ''] = noteKeys(tree.log, await openCheckpointKeys(join(directory, 'others'))).map(verifierKey);
   proofs = [];
   for (const at of [0, 255, 256, 299]) {
     const found = await proveEvent(log, { tree, checkpoint }, given[at]?.id ?? '', () => true);

@@ -1,4 +1,4 @@
-/** The operator's day: a link from the command line, a parked tenant, a retry, a proof; each page in each colour and language. */
+/** The operator's day: a link from the command line, a parked tenant, a retry, a proof, the log; each page in each colour and language. */
 
 import { userInfo } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -96,10 +96,21 @@ test('verifies the rows of the tenant, and rebuilds those of all', async () => {
   await window.screenshot('operator-rows');
 });
 
+test('browses a stream of the log to one event, whose secrets are left out', async () => {
+  const { page } = window;
+  await window.press('g', 'l');
+  await page.getByRole('heading', { level: 1, name: 'Event log' }).waitFor();
+  await page.getByLabel('Stream').fill('webhooks-acme');
+  await page.waitForURL('**/operator/log?stream=webhooks-acme');
+  await page.getByText('WebhookCreated').click();
+  await page.getByText('"sealedSecret": "left out"').waitFor();
+  await window.screenshot('operator-event');
+});
+
 test('the session ends with the tab, and when the operator says so', async () => {
   const { page } = window;
   await page.reload();
-  await page.getByRole('heading', { level: 1, name: 'Rows' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Event log' }).waitFor();
   const other = await Window.open(browser, at());
   await other.goto('/operator', 'You have no session');
   await other.close();
@@ -113,6 +124,7 @@ const PAGES: readonly (readonly [path: string, heading: string])[] = [
   ['/operator/tenants', 'Tenants'],
   ['/operator/tenants/acme', 'acme'],
   ['/operator/projections', 'Rows'],
+  ['/operator/log', 'Event log'],
   ['/operator/nowhere', 'This page does not exist.'],
 ];
 

@@ -96,7 +96,6 @@ test('read at once, in pieces with restarts, or after a crash: the same tree', a
 test.each([
   ['a damaged index', () => writeFile(join(directory, 'audit/leaves.db'), 'no database')],
   ['no index', () => rm(join(directory, 'audit/leaves.db'))],
-  ['no tiles', () => rm(join(directory, 'audit/tile'), { recursive: true })],
 ])('%s: the tree is made again from the log', async (_what, damage) => {
   const log = await embedded();
   await fill(log);

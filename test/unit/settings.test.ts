@@ -24,9 +24,9 @@ it('.env.example has every setting, with its default', () => {
 });
 
 it.each<readonly [name: string, value: string, allowed: string]>([
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318', 'must be a URL such as'],
   ['LOG_LEVEL', 'loud', 'must be fatal, error, warn, info, debug, trace or silent'],
   ['EVENTSTORE_URL', 'localhost:2113', 'must be a URL such as esdb://127.0.0.1:2113?tls=false'],
-  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318', 'must be a URL such as'],
   ['WEBHOOK_ALLOWED_NETWORKS', '10.0.0.1', 'must be CIDRs such as 10.0.0.0/8,127.0.0.0/8'],
 ])('%s=%s is refused, with what is allowed', (name, value, allowed) => {
   expect(() => readConfig({ [name]: value })).toThrow(`${name} ${allowed}`);

@@ -31,7 +31,7 @@ export function JobForm({ tenant }: { readonly tenant?: string }) {
   );
 }
 
-const COLORS = { running: 'indigo', done: 'green', failed: 'red' } as const;
+const COLORS = { running: 'indigo', done: 'green', failed: 'red', cancelled: 'gray' } as const;
 
 export function JobList({ jobs }: { readonly jobs: readonly Job[] }) {
   const words = useWords();
@@ -68,11 +68,19 @@ export function JobList({ jobs }: { readonly jobs: readonly Job[] }) {
 function JobState({ job }: { readonly job: Job }) {
   const { jobs } = useWords();
   const number = useNumber();
+  const client = useQueryClient();
+  const cancel = async () => {
+    await bodyOf(api.DELETE('/api/v1/operator/jobs/{id}', { params: { path: { id: job.id } } }));
+    await client.invalidateQueries({ queryKey: ['operator', 'jobs'] });
+  };
   return (
     <Stack gap={4}>
-      <Badge color={COLORS[job.state]} variant="dot" tt="none">
-        {jobs.states[job.state]}
-      </Badge>
+      <Group gap="xs">
+        <Badge color={COLORS[job.state]} variant="dot" tt="none">
+          {jobs.states[job.state]}
+        </Badge>
+        {job.state === 'running' && job.kind !== 'retry' && <Act label={jobs.cancel} act={cancel} />}
+      </Group>
       {job.state === 'running' && job.kind !== 'retry' && <JobProgress job={job} />}
       {job.tenants_done > 0 && <Text size="sm">{jobs.done(number(job.tenants_done))}</Text>}
       {job.reports.map((report) => (

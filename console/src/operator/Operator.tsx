@@ -75,6 +75,7 @@ function OperatorFrame({ operator, children }: { readonly operator: string; read
         { to: '/operator', label: menu.overview, isExact: true, ...(troubles > 0 && { count: troubles }) },
         { to: '/operator/tenants', label: menu.tenants },
         { to: '/operator/projections', label: menu.projections, ...(parked > 0 && { count: parked }) },
+        { to: '/operator/log', label: menu.log },
       ],
     },
   ];
@@ -103,11 +104,13 @@ function OperatorFrame({ operator, children }: { readonly operator: string; read
         'g o': goTo('/operator'),
         'g t': goTo('/operator/tenants'),
         'g r': goTo('/operator/projections'),
+        'g l': goTo('/operator/log'),
       }}
       keyRows={[
         ['g o', keys.overview],
         ['g t', keys.tenants],
         ['g r', keys.projections],
+        ['g l', keys.log],
         ['j', text.keys.nextRow],
         ['k', text.keys.previousRow],
         ['Enter', text.keys.open],

@@ -1,7 +1,7 @@
 /** One tenant: how it fares, what it uses, and work on its rows. */
 import { Group, Progress, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { useNumber } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
@@ -15,10 +15,16 @@ import { useSize, useWords } from './words';
 type Whole = Schemas['OperatorTenant'];
 
 export function TenantPage() {
+  const words = useWords();
   const { tenant } = getRouteApi('/operator/tenants/$tenant').useParams();
   const jobs = useQuery(jobsQuery).data?.filter((job) => job.tenant === tenant) ?? [];
+  const log = (
+    <Link to="/operator/log" search={{ stream: `tenant-${tenant}` }}>
+      {words.tenants.log}
+    </Link>
+  );
   return (
-    <Page title={tenant}>
+    <Page title={tenant} actions={log}>
       <Loaded query={useQuery(tenantQuery(tenant))}>
         {(found) => (
           <Stack>

@@ -6,12 +6,14 @@ export const en = {
     overview: 'Overview',
     tenants: 'Tenants',
     projections: 'Rows',
+    log: 'Event log',
     end: 'End the session',
   },
   keys: {
     overview: 'Go to the overview',
     tenants: 'Go to the tenants',
     projections: 'Go to the rows',
+    log: 'Go to the event log',
   },
   session: {
     opening: 'Opening the session…',
@@ -48,6 +50,7 @@ export const en = {
     users: 'Users',
     clients: 'API clients',
     webhooks: 'Webhooks',
+    log: 'Its events',
   },
   projections: {
     seconds: (seconds: string) => `${seconds} s`,
@@ -76,8 +79,9 @@ export const en = {
     retry: 'Retry',
     verifyWhy: 'The log is applied again to a copy, which is compared with the rows. Nothing is changed.',
     rebuildWhy: 'A copy is filled from the log and takes the place of the rows. No webhook is sent again.',
+    cancel: 'Cancel',
     by: 'By',
-    states: { running: 'at work', done: 'done', failed: 'failed' },
+    states: { running: 'at work', done: 'done', failed: 'failed', cancelled: 'cancelled' },
     outcomes: {
       rebuilt: 'rebuilt',
       equal: 'equal to the log',
@@ -87,5 +91,12 @@ export const en = {
     },
     done: (tenants: string) => (tenants === '1' ? '1 tenant' : `${tenants} tenants`),
     nothingParked: 'Nothing was parked.',
+  },
+  log: {
+    stream: 'Stream',
+    when: 'When',
+    what: 'Event',
+    position: 'Position',
+    none: 'No event fits.',
   },
 };

@@ -8,12 +8,14 @@ export const nl: typeof en = {
     overview: 'Overzicht',
     tenants: 'Tenants',
     projections: 'Rijen',
+    log: 'Gebeurtenissenlog',
     end: 'Sessie beëindigen',
   },
   keys: {
     overview: 'Naar het overzicht',
     tenants: 'Naar de tenants',
     projections: 'Naar de rijen',
+    log: 'Naar het gebeurtenissenlog',
   },
   session: {
     opening: 'De sessie wordt geopend…',
@@ -50,6 +52,7 @@ export const nl: typeof en = {
     users: 'Gebruikers',
     clients: 'API-clients',
     webhooks: 'Webhooks',
+    log: 'De gebeurtenissen',
   },
   projections: {
     seconds: (seconds) => `${seconds} s`,
@@ -78,8 +81,9 @@ export const nl: typeof en = {
     retry: 'Opnieuw proberen',
     verifyWhy: 'Het log wordt opnieuw toegepast op een kopie, die met de rijen wordt vergeleken. Er verandert niets.',
     rebuildWhy: 'Een kopie wordt uit het log gevuld en vervangt de rijen. Er wordt geen webhook opnieuw verstuurd.',
+    cancel: 'Annuleren',
     by: 'Door',
-    states: { running: 'bezig', done: 'klaar', failed: 'mislukt' },
+    states: { running: 'bezig', done: 'klaar', failed: 'mislukt', cancelled: 'geannuleerd' },
     outcomes: {
       rebuilt: 'herbouwd',
       equal: 'gelijk aan het log',
@@ -89,5 +93,12 @@ export const nl: typeof en = {
     },
     done: (tenants) => (tenants === '1' ? '1 tenant' : `${tenants} tenants`),
     nothingParked: 'Er was niets geparkeerd.',
+  },
+  log: {
+    stream: 'Stroom',
+    when: 'Wanneer',
+    what: 'Gebeurtenis',
+    position: 'Positie',
+    none: 'Geen gebeurtenis past.',
   },
 };

@@ -2,6 +2,7 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { bodyOf } from '../api/client';
 import { cursorOf } from '../app/cursor';
+import type { LogSearch } from '../routes';
 import { api } from './client';
 
 /** What an operator watches is read again so often, in milliseconds. */
@@ -49,4 +50,13 @@ export const tenantsQuery = (search: string) =>
     ...firstPage,
     getNextPageParam: nextPage,
     placeholderData: (before) => before,
+  });
+
+export const logQuery = (search: LogSearch) =>
+  infiniteQueryOptions({
+    queryKey: ['operator', 'log', search],
+    queryFn: ({ pageParam: after }) =>
+      bodyOf(api.GET('/api/v1/operator/log', { params: { query: { ...search, after } as object } })),
+    ...firstPage,
+    getNextPageParam: nextPage,
   });

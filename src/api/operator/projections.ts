@@ -1,13 +1,13 @@
 /** The rows of tenants: how far they are, which are parked, and work on them: `/api/v1/operator/projections` and `/jobs`. */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
-import { ValidationError } from '../../commands/context.js';
+import { ConflictError, ValidationError } from '../../commands/context.js';
 import { MAX_ENTRIES, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { JOB_KINDS, JOB_OUTCOMES, JOB_STATES, type JobRequest, type RowJob } from '../../projections/rowJobs.js';
 import type { Api } from '../deps.js';
 import { tooManyRequests } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, type Resource } from '../routes/operation.js';
+import { dataReply, pathText, type Resource } from '../routes/operation.js';
 import type { ParkedView } from './parts.js';
 
 export const parkedView = json.view<ParkedView>({
@@ -76,6 +76,7 @@ function requestIn({ directory }: Api, body: unknown): JobRequest {
 
 export const operatorProjections: Resource = {
   tag: 'operator: projections',
+  pathParameters: { id: pathText('id') },
   schemas: { Parked: parkedView.schema, Projection: projectionSchema, ...jobSchemas },
   operations: {
     'GET /projections': {
@@ -111,6 +112,17 @@ export const operatorProjections: Resource = {
       handle(api, { body, operator }) {
         const job = api.operator.jobs.start(requestIn(api, body), operator);
         if (job === undefined) throw tooManyRequests('Another job is at work.', 5);
+        return dataReply(jobView.show(job));
+      },
+    },
+    'DELETE /jobs/:id': {
+      id: 'operatorCancelJob',
+      allow: 'operators',
+      status: 202,
+      answer: json.one('RowJob', 'It ends soon.'),
+      handle({ operator }, { path }) {
+        const job = operator.jobs.cancel(path.id);
+        if (job === undefined) throw new ConflictError(`No job ${path.id} is at work in this process.`);
         return dataReply(jobView.show(job));
       },
     },

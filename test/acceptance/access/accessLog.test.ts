@@ -110,19 +110,6 @@ describe('what is refused is told', () => {
     const told = await lineWhere(({ clientRequestId }) => clientRequestId === 'gone');
     expect(told).toMatchObject({ status: 499, aborted: true, tenant: 'acme', route: ROUTE });
   });
-
-  it('what is no HTTP, or names no host, in a line of its own kind', async () => {
-    const socket = connect(run.service.port, '127.0.0.1');
-    socket.write('GET / HTTP/1.1\r\nConnection: close\r\n\r\n');
-    await text(socket);
-    const noHost = ({ msg, reason }: Line) =>
-      msg === 'request refused unread' && reason === 'One Host header is needed.';
-    expect(await lineWhere(noHost)).toMatchObject({ status: 400, address: '127.0.0.1' });
-    const other = connect(run.service.port, '127.0.0.1');
-    other.write('nonsense\r\n\r\n');
-    await text(other);
-    await lineWhere(({ msg, reason }) => msg === 'request refused unread' && String(reason).includes('not valid HTTP'));
-  });
 });
 
 it('whatever a path holds, a request is one line of JSON, and a short one', async () => {

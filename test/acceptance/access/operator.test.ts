@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import jwt from 'jsonwebtoken';
 import { z } from 'zod';
 import { newId } from '#app/commands/clock.js';
-import { tableStream } from '#app/domain/streams.js';
+import { operatorLinkStream, tableStream } from '#app/domain/streams.js';
 import { serviceKey } from '../../attacks/serviceKey.js';
 import { isRepetition } from '../../onProductionEngines/repetition.js';
 import type { Answer } from '../http.js';
@@ -109,7 +109,7 @@ describe('the tokens of tenants and of operators', () => {
     const own = paths(await at('operator.service.localhost', '/openapi.json'));
     expect(own.filter((path) => !path.startsWith(OPERATOR))).toEqual([]);
     expect((await at('operator.service.localhost', '/console')).headers.location).toBe('/console/operator');
-    for (const page of ['/console/enter', '/console/operator', '/console/operator/tenants'])
+    for (const page of ['/console/enter', '/console/operator', '/console/operator/log'])
       expect((await at('acme.localhost', page)).status).toBe(404);
   });
 });
@@ -137,6 +137,28 @@ describe('what the operator sees', () => {
   });
 });
 
+it('the log or a stream of it, the latest first, page by page, without secrets', async () => {
+  const log = await operator.data('/log');
+  const found = log.find(({ type }: { type: string }) => type === 'OperatorSignedIn');
+  expect(found).toMatchObject({ stream: expect.stringContaining(operatorLinkStream('')), metadata: { tenant: '' } });
+  const items = tableStream('acme', 'dyn_item');
+  const [created, ...others] = await operator.data('/log', { query: `stream=${items}` });
+  expect(created).toMatchObject({
+    stream: items,
+    revision: 0,
+    type: 'RecordCreated',
+    data: { fields: { name: 'Tea' } },
+  });
+  expect(others).toEqual([]);
+  expect(await operator.data('/log', { query: `stream=${items}&after=0` })).toEqual([]);
+  const before = await operator.data('/log', { query: `after=${log[0].position}` });
+  expect(before[0].position).toBeLessThan(log[0].position);
+  const first = async (stream: string) => (await operator.data('/log', { query: `stream=${stream}&after=1` }))[0].data;
+  expect(await first('users-acme')).toMatchObject({ passwordHash: 'left out' });
+  expect(await first('log-keys')).toMatchObject({ kid: expect.any(String), sealedKey: 'left out' });
+  expect(await operator.data('/log', { query: 'stream=users-nobody' })).toEqual([]);
+});
+
 describe('work on rows', () => {
   it('verifies and rebuilds all tenants, or one', async () => {
     const { length: tenants } = await operator.data('/tenants');
@@ -156,6 +178,13 @@ describe('work on rows', () => {
     }
     expect((await operator.data('/jobs')).length).toBeGreaterThanOrEqual(4);
     expect((await acme().list('dyn_item')).meta.total).toBe(1);
+  });
+
+  it('is cancelled while it is at work, and changes nothing then', async () => {
+    const id = await operator.begin({ kind: 'verify' });
+    await operator.call('DELETE', '/jobs/{id}', { at: id });
+    expect(['cancelled', 'done']).toContain((await operator.ended(id)).state);
+    await expectRefused(service, 409, () => operator.call('DELETE', '/jobs/{id}', { at: id }));
   });
 
   it('retries a parked tenant, which is shown with its event and error', async () => {

@@ -40,7 +40,6 @@ test.each([
   ['a text alone', TEXT],
   ['no newline at the end', NOTE.slice(0, -1)],
   ['a line that is no signature', `${NOTE}PeterNeumann\n`],
-  ['too many signatures', `${NOTE}${'— other AAAA\n'.repeat(16)}`],
 ])('signed-note: %s is no signed note', (_what, note) => {
   expect(() => openNote(note, [signer('PeterNeumann')])).toThrow(InvalidNoteError);
 });

@@ -6,17 +6,14 @@ describe('readiness', () => {
   const HEAD = 10;
   let position: number;
   let filling: ReadonlySet<string>;
-  let time: number;
   let failure: Error | undefined;
   let behind: ReturnType<RowProgress['behind']>;
   let ask: ReturnType<typeof readiness>;
-  const projections = async () => (await ask()).checks.projections;
   const ready = async () => (await ask()).ready;
 
   beforeEach(() => {
     position = HEAD;
     filling = new Set();
-    time = 0;
     failure = undefined;
     behind = [];
     const progress = {
@@ -27,7 +24,7 @@ describe('readiness', () => {
     };
     ask = readiness({
       engines: {},
-      watch: new RowWatch({ head: async () => HEAD }, progress, () => time),
+      watch: new RowWatch({ head: async () => HEAD }, progress),
       parked: () => [],
       behind: () => behind,
       rowsFailure: () => failure,
@@ -45,14 +42,6 @@ describe('readiness', () => {
     expect(await ready()).toBe(true);
     filling = new Set(['acme']);
     expect(await ready()).toBe(true);
-  });
-
-  test('goes while the rows stand still behind the log', async () => {
-    expect(await ready()).toBe(true);
-    position = 5;
-    expect(await ready()).toBe(true);
-    time = 30_001;
-    expect(await projections()).toEqual({ ok: false, detail: 'The rows stand still at 5; the log is at 10.' });
   });
 
   test('is given while tenants are behind, who are counted', async () => {
