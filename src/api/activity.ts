@@ -5,7 +5,7 @@ import { ERASED } from '../domain/assetTypes/fieldTypes.js';
 import { ACTIVITY_KINDS } from '../domain/eventTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../domain/identity/scopes.js';
-import { MAX_ACTIVITY_CSV, MAX_ENTRIES } from '../domain/limits.js';
+import { MAX_ACTIVITY_ROWS, MAX_ENTRIES } from '../domain/limits.js';
 import type { Condition } from '../ports/rowStore.js';
 import { type ActivityEntry, activityPage, isOperation } from '../queries/activity.js';
 import { cancellable, where } from '../queries/asking.js';
@@ -86,7 +86,7 @@ const filters = {
 };
 
 const activityQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ENTRIES) });
-const csvQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ACTIVITY_CSV, MAX_ACTIVITY_CSV) });
+const csvQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ACTIVITY_ROWS, MAX_ACTIVITY_ROWS) });
 type ActivityQuery = z.output<typeof activityQuery>;
 
 const SUMMARY = 'Who did what, when, on what: the newest first';
@@ -118,7 +118,7 @@ const activityFor = (
       ...allowed,
       work: 'list',
       summary: `${SUMMARY}, as CSV`,
-      description: `The same entries as CSV (RFC 4180), ${MAX_ACTIVITY_CSV} at most; a Link (RFC 8288) leads to the next.`,
+      description: `The same entries as CSV (RFC 4180), ${MAX_ACTIVITY_ROWS} at most; a Link (RFC 8288) leads to the next.`,
       query: parametersIn(csvQuery),
       answer: {
         description: 'The entries, one in each line.',

@@ -145,14 +145,14 @@ const EXPECTED_FAILURES = [HttpError, TryAgainError, DeadlineError, RowsUnavaila
 /** Express's error handler. An unexpected error is logged; its answer shows only the request id. */
 export function errorHandler(log: Logger): ErrorRequestHandler {
   return (error: unknown, req: Request, res: Response, _next) => {
-    const { ids } = req.context;
+    const { requestId } = req.context;
     const known = answerTo(error);
     const expected = known && withOutcome(known, req);
     // 507 has a line in the access log: a client that goes on beyond its quota must not fill the log.
     if (expected === undefined || (expected.status >= 500 && expected.status !== 507)) {
       // Refusals and timeouts are logged as warnings, without a stack: any client can cause them.
       const isExpected = EXPECTED_FAILURES.some((kind) => error instanceof kind);
-      const about = { ...ids, method: req.method, path: loggedPath(req) };
+      const about = { requestId, method: req.method, path: loggedPath(req) };
       if (isExpected) log.warn({ reason: expected?.body.message, ...about }, 'request failed');
       else log.error({ err: error, ...about }, 'request failed');
     }
@@ -160,7 +160,7 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
       res.destroy();
       return;
     }
-    const { status, body, headers } = expected ?? answer(500, 'Server error', ids.requestId);
+    const { status, body, headers } = expected ?? answer(500, 'Server error', requestId);
     sendBody(res, status, JSON.stringify(body), headers);
   };
 }

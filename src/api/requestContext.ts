@@ -13,10 +13,8 @@ import { failSpan, startSpan, traceparentOf } from '../ports/tracing.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import type { ServiceMetrics } from './metrics.js';
 
-/** Characters of a request's path in a line of the log. */
-const MAX_LOGGED_PATH = 1_024;
-/** Characters of a request's path in the metadata of the events that it causes. */
-const MAX_NOTED_PATH = 256;
+/** Characters of a request's path in a line of the log, and in the metadata of the events that it causes. */
+const MAX_PATH = 256;
 
 declare global {
   namespace Express {
@@ -26,9 +24,6 @@ declare global {
     }
   }
 }
-
-/** Form of client request ids that the log repeats, so that both sides can find each other's lines. */
-const SANE_REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 /**
  * Handlers are cancelled this long before the request's timeout, so that they can still report whether they have
@@ -63,22 +58,13 @@ export class RequestContext {
 
   /** Made here: ids chosen by clients are not unique, so they must not be in the audit trail. */
   readonly requestId = randomUUID();
-  readonly #clientRequestId: string | undefined;
   readonly #req: Pick<Request, 'method' | 'originalUrl'>;
 
   /** @param timeoutMs time limit of the answer */
-  constructor(req: Pick<Request, 'headers' | 'method' | 'originalUrl'>, timeoutMs: number) {
+  constructor(req: Pick<Request, 'method' | 'originalUrl'>, timeoutMs: number) {
     this.#req = req;
     const tookTooLong = () => new DeadlineError(`It was given up after ${timeoutMs / 1000} s.`);
     this.deadline = new RequestDeadline(timeoutMs - ANSWER_MS, tookTooLong);
-    const given = req.headers['x-request-id'];
-    this.#clientRequestId = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : undefined;
-  }
-
-  /** Our request id and the client's, for the log. */
-  get ids(): { readonly requestId: string; readonly clientRequestId?: string } {
-    const { requestId } = this;
-    return this.#clientRequestId === undefined ? { requestId } : { requestId, clientRequestId: this.#clientRequestId };
   }
 
   /** Id and name of the client or user, for the log; undefined before authentication. */
@@ -134,8 +120,7 @@ export class RequestContext {
   /** A caller for what the service itself notes about the request. */
   callerAs(actor: Actor): Caller {
     const { requestId } = this;
-    const { method } = this.#req;
-    const request = { method, path: pathOf(this.#req, MAX_NOTED_PATH) };
+    const request = { method: this.#req.method, path: loggedPath(this.#req) };
     const ids = { correlationId: requestId, causationId: requestId, traceparent: traceparentOf(this.span) };
     return { tenant: this.tenant.name, actor, ...ids, request };
   }
@@ -144,29 +129,19 @@ export class RequestContext {
 /** Requested every few seconds, so logged at level debug only, and not traced. */
 const PROBES: readonly string[] = ['/health/live', '/health/ready', '/metrics'];
 
-/** The path without the query, which may hold personal data. It is cut to this many characters. */
-function pathOf({ originalUrl }: Pick<Request, 'originalUrl'>, most: number): string {
-  const query = originalUrl.indexOf('?');
-  return originalUrl.slice(0, Math.min(query < 0 ? originalUrl.length : query, most));
-}
-
-/** The path for the log. */
-export const loggedPath = (req: Pick<Request, 'originalUrl'>): string => pathOf(req, MAX_LOGGED_PATH);
+/** The beginning of the path, without the query, which may hold personal data. */
+export const loggedPath = ({ originalUrl }: Pick<Request, 'originalUrl'>): string =>
+  (originalUrl.split('?', 1)[0] ?? '').slice(0, MAX_PATH);
 
 type Watchers = { readonly log: Logger; readonly metrics: ServiceMetrics; readonly tracer: Tracer | undefined };
 
-/**
- * A line of the access log (docs/operations.md). It has nothing of the query or body, and of the header fields only the
- * client's request id.
- */
+/** A line of the access log (docs/operations.md). It has nothing of the query, the header fields or the body. */
 function accessLine(req: Request, route: string, status: number, seconds: number): object {
   const { method, context } = req;
-  const { requestId, clientRequestId } = context.ids;
-  const { named } = context;
+  const { requestId, named } = context;
   // pino leaves out undefined values. One literal: spreading several objects would double the cost of this function.
   return {
     requestId,
-    clientRequestId,
     tenant: context.tenantName,
     client: context.isClient ? named : undefined,
     user: context.isClient ? undefined : named,
@@ -176,7 +151,6 @@ function accessLine(req: Request, route: string, status: number, seconds: number
     status,
     ms: Math.round(seconds * 100_000) / 100,
     bytes: method === 'HEAD' ? 0 : context.answerBytes,
-    aborted: status === 499 ? true : undefined,
   };
 }
 

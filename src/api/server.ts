@@ -11,7 +11,7 @@ import { useExpressPrototypes } from './listen.js';
 import { openApiWriter } from './openapi/document.js';
 import { openRequest } from './requestContext.js';
 import type { Area } from './routes/operation.js';
-import { areaRouter, optionsOfService } from './routes/router.js';
+import { areaRouter } from './routes/router.js';
 import { areas, areasOf, healthArea } from './routeTable.js';
 
 /** Pairs of account and network that have opened the account; the least recently used are forgotten. */
@@ -46,7 +46,6 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   app.set('query parser', false);
 
   app.use(openRequest(deps, config));
-  app.use(optionsOfService);
   for (const area of served) app.use(area.prefix === '' ? '/' : area.prefix, areaRouter(api, area));
   app.use(unknownPath);
   app.use(errorHandler(deps.log));

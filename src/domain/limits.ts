@@ -13,8 +13,6 @@ export const RECORD_BODY_BYTES = 2_097_152;
 export const MAX_JSON_DEPTH = 32;
 /** 1,000 items of 204 fields fit. Each costs time to parse beside its bytes. */
 export const MAX_JSON_VALUES = 210_000;
-/** Characters of a number. A double holds 17 digits. */
-export const MAX_DIGITS = 1_000;
 /** Of all filters together: each is searched in every record. */
 export const MAX_FILTER_VALUES = 200;
 export const MAX_SORT_TERMS = 10;
@@ -48,7 +46,7 @@ export const REPORTS_BEYOND_QUOTA_PERCENT = 10;
 // Pages and other answers.
 /** A larger page is refused, as it would fill the memory. */
 export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
-/** A page ends before it would have more, with at least one entry. */
+/** A page of a history, or a piece of an undo, ends before it would have more, with at least one entry. */
 export const MAX_HISTORY_PAGE_BYTES = 4 * 1024 * 1024;
 /** Entries on a page of what is read at a cost: histories, activity, replays, differences. */
 export const MAX_ENTRIES = 100;
@@ -56,19 +54,13 @@ export const MAX_ENTRIES = 100;
 export const MAX_SHORT_PAGE = 25;
 /** Records that one request names, compares or undoes in one piece. */
 export const MAX_RECORDS = 1_000;
-export const MAX_ACTIVITY_CSV = 10_000;
-/** Events that a page of the activity or of operations looks at: a batch may be one for each of its records. */
-export const MAX_ACTIVITY_ROWS = 20_000;
-export const MAX_SEARCHED_CUSTOMERS = 200;
-/** Before they are compressed. */
-export const MAX_EXPORT_BYTES = 33_554_432;
+/** Events that a page of the activity or of operations looks at, or its CSV has: a batch may be one for each record. */
+export const MAX_ACTIVITY_ROWS = 10_000;
 export const MAX_OPENAPI_BYTES = 1_500_000;
 /** Bytes of a stream's events that are read at once, with the event that reaches them. */
 export const READ_SLICE_BYTES = 1_000_000;
-/** Bytes of the records that one decision reads, such as those that a batch names. */
-export const MAX_DECISION_BYTES = 32 * 1024 * 1024;
-/** Characters of the records in one piece of an undo, or of the events that a page of the log looks at. */
-export const MAX_READ_CHARACTERS = 8_388_608;
+/** Of the records that one request changes or names, or of an order's export. */
+export const MAX_READ_BYTES = 32 * 1024 * 1024;
 
 // Work at once, of all tenants and of one; the rest waits for its turn.
 /** Of one tenant, or of one network before the caller is known. */

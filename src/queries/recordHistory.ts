@@ -1,7 +1,7 @@
 /** What events did to records: the history of one, newest first, with the events; and all that an operation did. */
 import { ACTIVITY_KINDS } from '../domain/eventTypes.js';
 import { charactersOf } from '../domain/jsonSize.js';
-import { MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES, MAX_READ_CHARACTERS, MAX_RECORDS } from '../domain/limits.js';
+import { MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES, MAX_RECORDS } from '../domain/limits.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { SpaceRef } from '../ports/rowStore.js';
 import { type ActivityEntry, activityPage, entriesOf, isOperation, newestEntry, OPERATIONS } from './activity.js';
@@ -83,7 +83,7 @@ export async function doneBy(
   start?: Place,
 ): Promise<{ readonly transitions: readonly Transition[]; readonly next?: Place | undefined }> {
   const transitions: Transition[] = [];
-  const fits = roomFor(MAX_RECORDS, MAX_READ_CHARACTERS);
+  const fits = roomFor(MAX_RECORDS, MAX_HISTORY_PAGE_BYTES);
   // A batch is an append of several events, which may have positions of their own.
   const conditions = where({ table: space.space, kind, position: { gte: start?.[0] ?? position } });
   let last: Position | undefined;

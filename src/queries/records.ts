@@ -1,7 +1,7 @@
 /** What is asked of the records of tables: lists, single records, and the snapshots that decisions are made on. */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import { MAX_DECISION_BYTES, MAX_PAGE_BYTES } from '../domain/limits.js';
+import { MAX_PAGE_BYTES, MAX_READ_BYTES } from '../domain/limits.js';
 import { keepsPast } from '../domain/spaces.js';
 import type { Position } from '../ports/eventStore.js';
 import type { PageQuery, RowReads, RowsQuery, SpaceRef, SpaceState, Spaces, StoredRow } from '../ports/rowStore.js';
@@ -171,9 +171,9 @@ export class RecordQueries {
 
   /** @throws AnswerTooLargeError */
   #decided(table: TableRef, rows: readonly StoredRow[]): readonly StoredRecord[] {
-    if (rows.reduce((sum, { data }) => sum + data.length, 0) > MAX_DECISION_BYTES)
+    if (rows.reduce((sum, { data }) => sum + data.length, 0) > MAX_READ_BYTES)
       throw new AnswerTooLargeError(
-        `The records that this is about have more than ${MAX_DECISION_BYTES} bytes together. Name fewer at once.`,
+        `The records that this is about have more than ${MAX_READ_BYTES} bytes together. Name fewer at once.`,
       );
     const assetType = this.#typeOf(table);
     return rows.map((row) => recordOf(row, assetType));

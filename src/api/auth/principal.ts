@@ -178,7 +178,7 @@ export async function noteAccess(
   const actor = event.type === 'SignInRefused' ? { kind: 'system' as const, id: 'sign-in' } : context.actor;
   const noted = recordAccess(commands, context.callerAs(actor), [event]);
   await withTimeout(NOTED_WITHIN_MS, 'The log does not answer.', noted).catch((error: unknown) =>
-    log.warn({ err: error, ...context.ids }, `${event.type} may not be noted in the event log`),
+    log.warn({ err: error, requestId: context.requestId }, `${event.type} may not be noted in the event log`),
   );
 }
 

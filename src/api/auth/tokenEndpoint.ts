@@ -104,7 +104,7 @@ export function noteUse({ commands, log }: Api, context: Request['context'], cli
   const note = () =>
     recordClientUse(commands, caller, client.clientId).catch((error: unknown) => {
       beingRecorded.delete(client);
-      log.warn({ err: error, ...context.ids }, 'the use of an API client was not recorded');
+      log.warn({ err: error, requestId: context.requestId }, 'the use of an API client was not recorded');
     });
   setTimeout(note, NOTED_AFTER_MS).unref();
 }

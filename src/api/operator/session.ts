@@ -65,7 +65,7 @@ export const operatorSessions: Resource = {
         const { operator } = link;
         const session = api.tokens.issue('operator', `operator:${operator}`, { operator });
         api.log.info(
-          { operator, address: addressOfRequest(call.req), ...call.req.context.ids },
+          { operator, address: addressOfRequest(call.req), requestId: call.req.context.requestId },
           'an operator signed in',
         );
         return dataReply({ token: session.token, expires_in: session.expiresIn, operator });

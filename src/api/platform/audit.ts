@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { ConflictError, NotFoundError } from '../../commands/context.js';
 import { recordAccess } from '../../commands/identity/access.js';
 import { recordId } from '../../commands/tables.js';
-import { MAX_EXPORT_BYTES } from '../../domain/limits.js';
+import { MAX_READ_BYTES } from '../../domain/limits.js';
 import { deliveryStream, orderStream } from '../../domain/streams.js';
 import type { Revision } from '../../ports/eventStore.js';
 import { AnswerTooLargeError } from '../../queries/storedRecord.js';
@@ -56,8 +56,8 @@ class Archive {
   /** @throws AnswerTooLargeError */
   count(bytes: number): void {
     this.#bytes += bytes;
-    if (this.#bytes > MAX_EXPORT_BYTES)
-      throw new AnswerTooLargeError(`The order and its deliveries have more than ${MAX_EXPORT_BYTES} bytes.`);
+    if (this.#bytes > MAX_READ_BYTES)
+      throw new AnswerTooLargeError(`The order and its deliveries have more than ${MAX_READ_BYTES} bytes.`);
   }
 
   end(): Uint8Array {

@@ -12,9 +12,9 @@ import { boundedList } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import {
   MAX_ERRORS,
+  MAX_FILTER_VALUES,
   MAX_LIST_ENTRIES,
   MAX_REASON_LENGTH,
-  MAX_SEARCHED_CUSTOMERS,
   MAX_VALUE_BYTES,
 } from '../../domain/limits.js';
 import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/decide.js';
@@ -124,10 +124,10 @@ async function searchFilter(
   const anyOf: FieldFilter[] = [...textIn(fields, text), { kind: 'equals', field: 'id', anyOf: [text] }];
   const customer = customerOf(tenant);
   if (customer !== undefined) {
-    const named = { filters: textIn(['name'], text), direction: 'asc', limit: MAX_SEARCHED_CUSTOMERS } as const;
+    const named = { filters: textIn(['name'], text), direction: 'asc', limit: MAX_FILTER_VALUES } as const;
     const found = await records.listBehind({ tenant: tenant.name, table: customer.table }, named, cancellation);
     if (found.next !== undefined)
-      throw badRequest(`More than ${MAX_SEARCHED_CUSTOMERS} customers have this text in their names: give more of it.`);
+      throw badRequest(`More than ${MAX_FILTER_VALUES} customers have this text in their names: give more of it.`);
     const keys = recordsIn(found.records).map((party) => nameIn(party, customer.key));
     if (keys.length > 0) anyOf.push({ kind: 'equals', field: customer.field, anyOf: keys });
   }

@@ -141,7 +141,7 @@ async function requirePassword(api: Api, req: Request, { email, passwordHash }: 
 
 /** The user with this e-mail address and password. @throws HttpError 401; 429 after too many wrong ones */
 async function signedIn(api: Api, req: Request, email: string, password: string): Promise<User> {
-  const { tenant, ids, deadline } = req.context;
+  const { tenant, requestId, deadline } = req.context;
   const guess = guessAt(req, email);
   const user = await withinGuesses(api, guess, TOO_MANY_WRONG, async () => {
     // Another process, such as the command line, may have added the user or changed the password.
@@ -149,7 +149,7 @@ async function signedIn(api: Api, req: Request, email: string, password: string)
     return checkPassword(api.directory, tenant.name, email, password, deadline);
   });
   if (user !== undefined) return user;
-  api.log.warn({ tenant: tenant.name, address: addressOfRequest(req), ...ids }, 'sign-in refused');
+  api.log.warn({ tenant: tenant.name, address: addressOfRequest(req), requestId }, 'sign-in refused');
   const users = [...tenantOf(api.commands, tenant.name).users.values()];
   const userId = users.find((each) => each.email === guess.account)?.id ?? null;
   const data = { userId, network: guess.network, times: 1 };

@@ -54,12 +54,12 @@ export function areaRouter(api: Api, area: Area): Router {
     const route = router.route(path);
     for (const { method, operation } of here) route[VERBS[method]](handlerOf(api, method, operation));
     const isOfTable = here.some(({ operation }) => isTableOperation(operation));
-    const allow = allowOf(METHODS.filter((method) => here.some((each) => each.method === method)));
-    // OPTIONS lists the methods (RFC 9110 §9.3.7, §10.2.1). An unknown table is 404 for every method.
-    route.all((req, res) => {
+    const methods = METHODS.filter((method) => here.some((each) => each.method === method));
+    const allow = methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', ');
+    // An unknown table is 404 for every method.
+    route.all((req) => {
       if (isOfTable) knownAsset(req);
-      if (req.method !== 'OPTIONS') throw methodNotAllowed(req, allow);
-      tellMethods(res, allow);
+      throw methodNotAllowed(req, allow);
     });
   }
   if (area.onError !== undefined) router.use(area.onError);
@@ -194,8 +194,6 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   const staleness = tenantName === undefined ? 0 : (api.progress.staleness(tenantName) ?? 0);
   if (staleness > 0) res.setHeader('Projection-Staleness', String(staleness));
   res.vary('Accept-Encoding');
-  // Ranges are not supported: the whole is sent (RFC 9110 §14.2, §14.3).
-  if (req.headers.range !== undefined) res.setHeader('Accept-Ranges', 'none');
   const tag = reply.tag ?? (status === 200 && body !== undefined ? tagOf(body) : undefined);
   if (tag !== undefined && isHeld(req, tag)) return sendBody(res, 304, undefined, { ...headers, ETag: etag(tag) });
   if (body === undefined) return sendBody(res, status, body, headers);
@@ -212,12 +210,3 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   const compressed = await deadline.within(compress(body));
   if (!isAnswered(res)) sendBody(res, status, compressed, { ...described, 'Content-Encoding': 'gzip' });
 }
-
-const allowOf = (methods: readonly Method[]): string =>
-  methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', ');
-
-const tellMethods = (res: Response, allow: string): void => void res.setHeader('Allow', allow).status(204).end();
-
-/** `OPTIONS *` asks about the service as a whole (RFC 9110 §9.3.7). */
-export const optionsOfService: RequestHandler = (req, res, next) =>
-  req.url === '*' ? tellMethods(res, allowOf(METHODS)) : next();

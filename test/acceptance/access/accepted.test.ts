@@ -100,12 +100,12 @@ describe('a query', () => {
 
 describe('header fields', () => {
   it.each(['items=0-24', 'bytes=0-99', 'nonsense'])(
-    'Range: %s is ignored: the whole is sent, and the answer says so (RFC 9110 §14.2)',
+    'Range: %s is ignored: the whole is sent (RFC 9110 §14.2)',
     async (range) => {
       const whole = await acme().getList('dyn_item');
       for (const headers of [{ range }, { range, 'if-range': String(whole.headers.etag) }]) {
         const answer = await acme().getList('dyn_item', '', { headers });
-        expect(answer).toMatchObject({ status: 200, text: whole.text, headers: { 'accept-ranges': 'none' } });
+        expect(answer).toMatchObject({ status: 200, text: whole.text });
         expect((await acme().send('GET', '/docs', { headers, token: null })).status).toBe(200);
         expect((await acme().postRecord('dyn_item', {}, { headers })).status).toBe(422);
       }
