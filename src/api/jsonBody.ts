@@ -7,7 +7,7 @@ import { parse } from 'content-type';
 import express, { type Request, type Response } from 'express';
 import { ValidationError } from '../commands/context.js';
 import { DECIMAL_TEXT, isHeldByDouble } from '../domain/assetTypes/fieldTypes.js';
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_STRING_LENGTH } from '../domain/limits.js';
+import { MAX_DIGITS, MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
 import { badRequest, HttpError, unsupportedMediaType } from './errors.js';
 
@@ -145,7 +145,7 @@ const isOfNumber = (char = ''): boolean => (char >= '0' && char <= '9') || (char
 /** The parser refuses what is not a number, such as the letter of `true`. */
 const isRounded = (number: string): boolean =>
   (number.length > LEAST_LONG || /[eE]/.test(number)) &&
-  (number.length > MAX_STRING_LENGTH || (DECIMAL_TEXT.test(number) && !isHeldByDouble(number)));
+  (number.length > MAX_DIGITS || (DECIMAL_TEXT.test(number) && !isHeldByDouble(number)));
 
 /** Index of the closing quote of the string that begins at `start`; the text's length if it is not closed. */
 function endOfString(text: string, start: number): number {

@@ -13,6 +13,8 @@ export const RECORD_BODY_BYTES = 2_097_152;
 export const MAX_JSON_DEPTH = 32;
 /** 1,000 items of 204 fields fit. Each costs time to parse beside its bytes. */
 export const MAX_JSON_VALUES = 210_000;
+/** Characters of a number: the largest double has 309 digits. */
+export const MAX_DIGITS = 1_000;
 /** Of all filters together: each is searched in every record. */
 export const MAX_FILTER_VALUES = 200;
 export const MAX_SORT_TERMS = 10;

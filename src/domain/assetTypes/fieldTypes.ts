@@ -1,5 +1,5 @@
 /** The types of asset fields (spec §2.1), and the possible values of each. */
-import { MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../limits.js';
+import { MAX_DIGITS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../limits.js';
 
 /** A double keeps every decimal number of this many digits. */
 export const DECIMAL_MAX_DIGITS = 15;
@@ -139,7 +139,7 @@ function readDecimal(value: unknown): number | Refusal {
   const source = typeof value === 'number' ? String(value) : value.trim();
   // A number has no more digits than characters.
   if (typeof value === 'number' && source.length <= DECIMAL_MAX_DIGITS) return value || 0;
-  if (source.length > MAX_STRING_LENGTH) return TOO_MANY_DIGITS;
+  if (source.length > MAX_DIGITS) return TOO_MANY_DIGITS;
   if (!DECIMAL_TEXT.test(source)) return NO_NUMBER;
   if (significantDigits(source).length > DECIMAL_MAX_DIGITS) return TOO_MANY_DIGITS;
   return isHeldByDouble(source) ? Number(source) || 0 : ROUNDED;
