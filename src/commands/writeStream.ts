@@ -107,10 +107,12 @@ export type Change<State, Event extends DomainEvent> = {
   readonly caller: Caller;
   /** Pure or read-only; may run several times; throws to refuse; returns no events when nothing changes. */
   readonly decide: (state: State, at: string) => readonly Event[] | Promise<readonly Event[]>;
+  readonly resolve: (written: Written<State, Event>) => void;
+  readonly reject: (reason: unknown) => void;
 };
 
 /** A stream, and how its state is loaded. */
-export type Target<State, Event extends DomainEvent> = {
+type Target<State, Event extends DomainEvent> = {
   readonly stream: string;
   /** @param attempt counts from 0; from 1 on, the attempt before lost against another writer */
   readonly load: (attempt: number, caller: Caller) => Promise<Loaded<State>>;
@@ -124,46 +126,39 @@ export type Target<State, Event extends DomainEvent> = {
  * @returns position 0 and no events when nothing changed
  * @throws TryAgainError when others were first each time; DeadlineError; what `load` and `decide` throw
  */
-export async function writeStream<State, Event extends DomainEvent>(
+export function writeStream<State, Event extends DomainEvent>(
   log: LogAccess,
   caller: Caller,
-  write: Target<State, Event> & { readonly decide: Change<State, Event>['decide'] },
+  write: Target<State, Event> & Pick<Change<State, Event>, 'decide'>,
 ): Promise<Written<State, Event>> {
-  const change = { caller, decide: write.decide };
-  const run = async () => outcomeOf(change, await writeTogether(log, write, [change]));
-  return withDeadline(caller, log.streamChanges?.run(write.stream, run, caller.deadline) ?? run());
-}
-
-/** By change: what it wrote, or throws why it is refused. A change whose caller's time has ended has none. */
-type Outcomes<State, Event extends DomainEvent> = ReadonlyMap<Change<State, Event>, () => Written<State, Event>>;
-
-export function outcomeOf<State, Event extends DomainEvent>(
-  change: Change<State, Event>,
-  outcomes: Outcomes<State, Event>,
-): Written<State, Event> {
-  const outcome = outcomes.get(change);
-  if (outcome === undefined) throw change.caller.deadline?.reason ?? new Error('The change was not decided.');
-  return outcome();
+  const { stream, decide } = write;
+  const run = () =>
+    new Promise<Written<State, Event>>((resolve, reject) => {
+      writeTogether(log, write, [{ caller, decide, resolve, reject }]).catch(reject);
+    });
+  return withDeadline(caller, log.streamChanges?.run(stream, run, caller.deadline) ?? run());
 }
 
 /**
- * Each change is decided on the state after the ones before it, and all share one append.
- * @throws TryAgainError when others were first each time; DeadlineError; what loading and the log throw
+ * Each change is decided on the state after the ones before it, all share one append, and each is resolved or rejected.
+ * @throws TryAgainError when others were first each time; DeadlineError; what loading and the log throw. No change is
+ *   resolved or rejected then, except those whose callers' time has ended
  */
 export async function writeTogether<State, Event extends DomainEvent>(
   log: LogAccess,
   target: Target<State, Event>,
   changes: readonly Change<State, Event>[],
-): Promise<Outcomes<State, Event>> {
+): Promise<void> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; ) {
+    for (const { caller, reject } of changes.filter(isOver)) reject(caller.deadline?.reason);
     const [first, ...others] = changes.filter((change) => !isOver(change));
-    if (first === undefined) return new Map();
+    if (first === undefined) return;
     // The group waits as long as the caller with the most time.
     const { caller } = others.reduce((one, other) => (leftMs(other.caller) > leftMs(one.caller) ? other : one), first);
     const loaded = await withDeadline(caller, target.load(attempt, caller));
     const at = notBefore(log.now(), loaded.lastEventAt);
     const parts: Part[] = [];
-    const outcomes = new Map<Change<State, Event>, (position: Position) => Written<State, Event>>();
+    const outcomes: ((appended: Position) => void)[] = [];
     let { state, revision } = loaded;
     for (const change of [first, ...others]) {
       try {
@@ -172,16 +167,11 @@ export async function writeTogether<State, Event extends DomainEvent>(
         const events = toAppend(log, change.caller, at, await change.decide(before, at));
         if (others.length > 0) state = target.after?.(before, events, at) ?? before;
         if (events.length > 0) parts.push({ caller: change.caller, events });
-        const end = revision + events.length;
-        revision = end;
-        outcomes.set(change, (appended) => {
-          const position = events.length > 0 ? appended : 0;
-          return { revision: end, position, at, events, state: before };
-        });
+        revision += events.length;
+        const written = { revision, at, events, state: before };
+        outcomes.push((appended) => change.resolve({ ...written, position: events.length > 0 ? appended : 0 }));
       } catch (reason) {
-        outcomes.set(change, () => {
-          throw reason;
-        });
+        outcomes.push(() => change.reject(reason));
       }
     }
     // A caller's time ended meanwhile, and it was told that nothing was written: decide again without its change.
@@ -190,8 +180,10 @@ export async function writeTogether<State, Event extends DomainEvent>(
       parts.length === 0
         ? { position: 0 }
         : await withDeadline(caller, append(log, target.stream, loaded, parts, leftMs(caller)));
-    if (appended !== undefined)
-      return new Map([...outcomes].map(([change, outcome]) => [change, () => outcome(appended.position)]));
+    if (appended !== undefined) {
+      for (const tell of outcomes) tell(appended.position);
+      return;
+    }
     attempt += 1;
   }
   throw new TryAgainError('It is being written by many at once.');

@@ -17,7 +17,6 @@ import {
   type Change,
   type Loaded,
   type LogAccess,
-  outcomeOf,
   type Written,
   withDeadline,
   writeStream,
@@ -108,11 +107,7 @@ export function writeTable<State>(
 type WrittenRecords = Written<DecisionRecords, ReferenceTableEvent>;
 
 /** A change of one record that waits for its turn. */
-type RecordChange = Change<DecisionRecords, ReferenceTableEvent> & {
-  readonly wanted: Wanted;
-  /** Called once it is written or refused. */
-  readonly tell: (outcome: () => WrittenRecords) => void;
-};
+type RecordChange = Change<DecisionRecords, ReferenceTableEvent> & { readonly wanted: Wanted };
 
 /** Changes that share one append. */
 const MAX_TOGETHER = 64;
@@ -134,8 +129,8 @@ export class RecordWriter {
   write(caller: Caller, assetType: AssetType, wanted: Wanted, decide: RecordChange['decide']): Promise<WrittenRecords> {
     const stream = tableStream(caller.tenant, assetType.name);
     const waiting = this.#waiting.get(stream) ?? new Set();
-    const outcome = new Promise<() => WrittenRecords>((tell) => {
-      const change: RecordChange = { caller, decide, wanted, tell };
+    const written = new Promise<WrittenRecords>((resolve, reject) => {
+      const change: RecordChange = { caller, decide, wanted, resolve, reject };
       this.#waiting.set(stream, waiting.add(change));
       const turn = async (): Promise<void> => {
         // It may have been written together with an earlier one.
@@ -148,19 +143,11 @@ export class RecordWriter {
         waiting.delete(change);
         if (waiting.size === 0 && this.#waiting.get(stream) === waiting) this.#waiting.delete(stream);
       };
-      const queue = this.#ports.streamChanges;
-      queue
-        .run(stream, turn, caller.deadline)
-        .catch(refuse([change]))
-        .finally(leave);
+      this.#ports.streamChanges.run(stream, turn, caller.deadline).catch(reject).finally(leave);
     });
-    return withDeadline(
-      caller,
-      outcome.then((written) => written()),
-    );
+    return withDeadline(caller, written);
   }
 
-  /** Tells each change its outcome. */
   async #writeAll(stream: string, assetType: AssetType, changes: readonly RecordChange[]): Promise<void> {
     const wanted = {
       keys: changes.flatMap(({ wanted: { keys } }) => keys),
@@ -173,22 +160,16 @@ export class RecordWriter {
     const after = (state: DecisionRecords, events: readonly ReferenceTableEvent[], at: string) =>
       state.after(events, at);
     try {
-      const outcomes = await writeTogether(this.#ports, { stream, load, after }, changes);
-      for (const change of changes) change.tell(() => outcomeOf(change, outcomes));
+      await writeTogether(this.#ports, { stream, load, after }, changes);
     } catch (error) {
-      if (changes.length === 1 || !TOO_LARGE.some((each) => error instanceof each)) return refuse(changes)(error);
+      const isTooLarge = TOO_LARGE.some((each) => error instanceof each);
       // Nothing was stored. One by one, only those that are too large themselves fail.
-      for (const change of changes) await this.#writeAll(stream, assetType, [change]);
+      for (const change of changes)
+        if (isTooLarge && changes.length > 1) await this.#writeAll(stream, assetType, [change]);
+        else change.reject(error);
     }
   }
 }
-
-const refuse = (changes: readonly RecordChange[]) => (reason: unknown) => {
-  const outcome = (): never => {
-    throw reason;
-  };
-  for (const { tell } of changes) tell(outcome);
-};
 
 /** A group of changes may be too large where none of them is. */
 const TOO_LARGE = [AppendTooLargeError, AnswerTooLargeError];
