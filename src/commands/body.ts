@@ -39,13 +39,18 @@ export function checkedInput(assetType: AssetType, kind: BodyKind, body: unknown
 
 /**
  * The body as its schema has it. Texts that an engine would change on storing (values, names of members) are refused too.
+ * @param unstorable fields with such texts; none where these are looked for later
  * @throws ValidationError with every error, keyed by the path of the field
  */
-export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+export function parseBody<S extends z.ZodType>(
+  schema: S,
+  body: unknown,
+  unstorable: readonly string[] = unstorableIn(body),
+): z.output<S> {
   const result = schema.safeParse(body, { reportInput: true });
   const errors = new FieldErrorList();
   errors.addIssues(result.error?.issues ?? [], ({ code, input }) => code === 'invalid_type' && input === undefined);
-  for (const field of unstorableIn(body)) errors.add(field, `The ${field} field ${UNSTORABLE_TEXT}`);
+  for (const field of unstorable) errors.add(field, `The ${field} field ${UNSTORABLE_TEXT}`);
   if (result.success && errors.isEmpty) return result.data;
   throw new ValidationError(errors.toErrors());
 }

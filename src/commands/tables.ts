@@ -20,18 +20,12 @@ export function assetTypeOf({ assetTypes }: Pick<Tenant, 'assetTypes'>, table: s
   return assetType;
 }
 
-/** What Reference Data alone can be, with what to do instead. */
-const FOR_REFERENCE_DATA = {
-  'cleaned up': 'This operation is only safe on reference data.',
-  'written by batch': 'Write one record by POST …/assets, or PUT …/assets/{asset_id}.',
-  synchronized: 'Write one record by POST …/assets, or PUT …/assets/{asset_id}.',
-} as const;
-
 /** @throws NotSupportedError for Master Data (spec §4.7 rule 5, §4.8) */
-export function refuseMasterData({ name, supportingData }: AssetType, done: keyof typeof FOR_REFERENCE_DATA): void {
-  if (!supportingData) {
-    throw new NotSupportedError(`${name} is Master Data and cannot be ${done}.`, FOR_REFERENCE_DATA[done]);
-  }
+export function refuseMasterData({ name, supportingData }: AssetType, done: 'cleaned up' | 'written by batch'): void {
+  if (supportingData) return;
+  const advice =
+    'This operation is only safe on reference data. Write one record by POST …/assets, or PUT …/assets/{id}.';
+  throw new NotSupportedError(`${name} is Master Data and cannot be ${done}.`, advice);
 }
 
 /** The id in its stored form. @throws NotFoundError when it is no UUID */

@@ -71,13 +71,6 @@ const changeText = ([id, row]: ChangesPage['changed'][number], assetType: AssetT
 
 export const changes: Resource = {
   tag: 'assets',
-  schemas: {
-    ChangesMeta: json.closedObject({
-      next_cursor: json.text,
-      has_more: { ...json.truth, description: 'There are more: ask again at once.' },
-    }),
-    ChangesLinks: json.closedObject({ next: json.link }),
-  },
   operations: {
     'GET /:table/changes': {
       id: 'listChanges',
@@ -100,8 +93,11 @@ export const changes: Resource = {
             ),
             maxItems: MAX_RECORDS,
           },
-          links: json.ref('ChangesLinks'),
-          meta: json.ref('ChangesMeta'),
+          links: json.closedObject({ next: json.link }),
+          meta: json.closedObject({
+            next_cursor: json.text,
+            has_more: { ...json.truth, description: 'There are more: ask again at once.' },
+          }),
         }),
       ),
       async handle(api, { req, caller, assetType, query }, cancellation): Promise<Reply> {

@@ -42,31 +42,10 @@ const SORT: QueryParameter = {
   schema: { type: 'string', pattern: '^-?[a-z_][a-z0-9_]*(,-?[a-z_][a-z0-9_]*)*$' },
 };
 
-const FILTERS = { name: 'filter[<field>]' };
-
 export const LIST_PARAMETERS: readonly QueryParameter[] = [
   ...PAGING_PARAMETERS,
   SORT,
-  { ...FILTERS, ofTables: filterParameters },
-];
-
-/** For operations of people, whose path has the table as a parameter: the document does not list its fields. */
-export const ANY_LIST_PARAMETERS: readonly QueryParameter[] = [
-  ...PAGING_PARAMETERS,
-  SORT,
-  {
-    ...FILTERS,
-    ofTables: () => [
-      {
-        name: 'filter',
-        in: 'query',
-        style: 'deepObject',
-        explode: true,
-        description: 'As for API clients, by the fields of the table.',
-        schema: { type: 'object', additionalProperties: { type: 'string', minLength: 1 } },
-      },
-    ],
-  },
+  { name: 'filter[<field>]', ofTables: filterParameters },
 ];
 
 export const SEARCH: QueryParameter = {
@@ -293,15 +272,18 @@ function checkedLength(name: string, value: string): string {
   return value;
 }
 
-/** Entries on a page of a list without page numbers. @throws HttpError 400 when it is parsed */
-export const limitOf = (most: number, byDefault = DEFAULT_PAGE_SIZE) =>
-  z
-    .preprocess((text) => (/^\d{1,6}$/.test(String(text)) ? Number(text) : text), z.int().min(1).max(most))
-    .catch(() => {
-      throw badRequest(`limit must be 1 to ${most}.`);
-    })
-    .default(byDefault)
-    .meta({ type: 'integer', minimum: 1, maximum: most, default: byDefault, description: 'Entries on a page.' });
+/** Entries on a page of a list without page numbers. */
+export function limitOf(most: number, byDefault = DEFAULT_PAGE_SIZE) {
+  const wrong = `must be 1 to ${most}.`;
+  const limit = z.coerce.number(wrong).int(wrong).min(1, wrong).max(most, wrong).default(byDefault);
+  return limit.meta({
+    type: 'integer',
+    minimum: 1,
+    maximum: most,
+    default: byDefault,
+    description: 'Entries on a page.',
+  });
+}
 
 /** A cursor of such a list. */
 export const cursorLike = (form: RegExp) =>

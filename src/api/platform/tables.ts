@@ -9,7 +9,7 @@ import type { SpaceState } from '../../ports/rowStore.js';
 import { compare } from '../assets/compare.js';
 import { history } from '../assets/history.js';
 import { assetInfo } from '../assets/info.js';
-import { ANY_LIST_PARAMETERS, CURSOR, SEARCH } from '../assets/listQuery.js';
+import { CURSOR, LIST_PARAMETERS, SEARCH } from '../assets/listQuery.js';
 import { AT } from '../assets/moments.js';
 import { operations } from '../assets/operations.js';
 import { records } from '../assets/records.js';
@@ -46,7 +46,7 @@ const anyFields: json.JsonSchema = { type: 'object' };
 
 /** What the document says of any table, in place of what it says to clients of each. */
 const DESCRIBED: { readonly [route: string]: Partial<Operation> } = {
-  'GET /:table/assets': { query: [SEARCH, ...ANY_LIST_PARAMETERS, CURSOR, AT] },
+  'GET /:table/assets': { query: [SEARCH, ...LIST_PARAMETERS, CURSOR, AT] },
   'GET /:table/assets/:id/history': { answer: json.answer('One page.', json.ref('RecordHistory')) },
   'POST /:table/assets/batch': {
     body: { limit: 'batch', schema: batchOf({ ...anyFields, additionalProperties: true }), example: { items: [{}] } },

@@ -1,4 +1,5 @@
 /** Batch upserts (spec §4.7): all items or none, matched on the unique field. */
+import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
@@ -11,9 +12,9 @@ import {
   uniqueKeyOf,
 } from '../../domain/referenceTable/decide.js';
 import type { BatchUpserted } from '../../domain/referenceTable/events.js';
-import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { Application } from '../application.js';
+import { parseBody } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { type Once, once } from '../idempotency.js';
 import { refuseMasterData } from '../tables.js';
@@ -41,7 +42,8 @@ export async function upsertBatch(
   { dryRun = false, key }: { readonly dryRun?: boolean; readonly key?: string | undefined } = {},
 ): Promise<Once<BatchResult>> {
   refuseMasterData(assetType, 'written by batch');
-  const items = itemsOf(body);
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
+  const { items } = parseBody(batchBody, isObject ? body : {}, []);
   const write = (own: Caller) => writeBatch(commands, own, assetType, items, dryRun);
   const request = { table: assetType.name, key, body: ['batch', ...items] };
   return once<BatchResult>(commands, caller, request, write, ({ position, revision, counts }) => {
@@ -82,21 +84,12 @@ async function writeBatch(
 
 const NOTHING_CHANGED: BatchUpserted = { type: 'BatchUpserted', data: { created: [], changed: [], seen: '' } };
 
-function itemsOf(body: unknown): readonly unknown[] {
-  const items = typeof body === 'object' && body !== null && 'items' in body ? body.items : undefined;
-  if (!Array.isArray(items))
-    throw new ValidationError({ items: ['The items field is required and must be an array.'] });
-  if (items.length < 1) throw new ValidationError({ items: ['The items field must have at least 1 item.'] });
-  if (items.length > MAX_BATCH_ITEMS) {
-    throw new ValidationError({ items: [`The items field must not have more than ${MAX_BATCH_ITEMS} items.`] });
-  }
-  const unknown = new FieldErrorList();
-  for (const key of Object.keys(body ?? {}).map(shownName)) {
-    if (key !== 'items') unknown.add(key, `${key} is not a field of a batch.`);
-  }
-  if (!unknown.isEmpty) throw new ValidationError(unknown.toErrors());
-  return items;
-}
+const batchBody = z.strictObject({
+  items: z
+    .array(z.unknown(), 'must be an array.')
+    .min(1, 'must have at least 1 item.')
+    .max(MAX_BATCH_ITEMS, `must not have more than ${MAX_BATCH_ITEMS} items.`),
+});
 
 /** @throws ValidationError with every error by item and field */
 function checkItems(assetType: AssetType, items: readonly unknown[]): readonly RecordInput[] {

@@ -111,7 +111,7 @@ export async function startSync(
   caller: Caller,
   assetType: AssetType,
 ): Promise<{ readonly id: string; readonly startedAt: string }> {
-  refuseMasterData(assetType, 'synchronized');
+  refuseMasterData(assetType, 'cleaned up');
   const id = syncId(commands.newId());
   const event: SyncEvent = { type: 'SyncStarted', data: { id } };
   const { at } = await appendEvents(commands, caller, syncStream(caller.tenant, assetType.name), [event]);
@@ -162,7 +162,7 @@ export async function commitSync(
   body: unknown,
   dryRun = false,
 ): Promise<CleanUpResult> {
-  refuseMasterData(assetType, 'synchronized');
+  refuseMasterData(assetType, 'cleaned up');
   const { records, confirm } = parseBody(commitBody, body);
   if (records === undefined && !dryRun)
     throw new ValidationError({ records: ['The records field is required: how many the session has carried.'] });

@@ -38,17 +38,9 @@ export class DecisionRecords {
     this.#formerIds = formerIds;
   }
 
-  byId(id: string): StoredRecord | undefined {
-    return this.#byId.get(id);
-  }
-
-  byKey(key: string): StoredRecord | undefined {
-    return this.#byKey.get(key);
-  }
-
-  formerId(key: string): string | undefined {
-    return this.#formerIds.get(key);
-  }
+  readonly byId = (id: string): StoredRecord | undefined => this.#byId.get(id);
+  readonly byKey = (key: string): StoredRecord | undefined => this.#byKey.get(key);
+  readonly formerId = (key: string): string | undefined => this.#formerIds.get(key);
 
   /** The records after single ones were created or changed. */
   after(events: readonly ReferenceTableEvent[], at: string): DecisionRecords {
