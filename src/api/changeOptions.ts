@@ -6,7 +6,7 @@ import type { QueryParameter } from './routes/operation.js';
 
 export const DRY_RUN: QueryParameter = {
   name: 'dry_run',
-  description: 'true: checks and counts, and writes nothing.',
+  description: 'true: checks, counts, shows the first of what would change, and writes nothing.',
   schema: { type: 'boolean', default: false },
 };
 

@@ -154,7 +154,7 @@ async function checkFile(
   await page.getByRole('button', { name: 'Check the file' }).click();
 }
 
-test('imports a file: sees counts and refused rows first, then imports it, and undoes it', async () => {
+test('imports a file: sees refused rows and differences first, then imports it, and undoes it', async () => {
   const { page } = window;
   await checkFile('dyn_item', /Items: Import a file/, [
     'External ID;Name;Remark',
@@ -167,6 +167,7 @@ test('imports a file: sees counts and refused rows first, then imports it, and u
   await page.getByText('1 new, 1 changed, 1 unchanged, 2 refused').waitFor();
   await page.getByRole('row', { name: /An earlier row has the same key.*1 5$/ }).waitFor();
   await page.getByRole('row', { name: /required.*1 6$/ }).waitFor();
+  await page.getByText('Coffee beans 1 kg → Coffee beans, 2 kg').waitFor();
   expect(await page.getByRole('checkbox').count()).toBe(0);
   // The browser's own note of the dry run that was refused.
   expect(window.complaints.splice(0)).toEqual([expect.stringContaining('422')]);

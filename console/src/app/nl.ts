@@ -268,6 +268,7 @@ export const nl: Text = {
       number: 'Dit is geen getal, of het kunnen er twee zijn: 1.250 en 1,250.',
       sameKey: 'Een eerdere rij heeft dezelfde sleutel.',
     },
+    firstDifferences: (count: number) => `De eerste ${count} verschillen`,
     withoutRefused:
       'De geweigerde rijen worden overgeslagen en er wordt niets verwijderd. Verbeter het bestand om alles te importeren.',
     tooManyRefused:

@@ -16,6 +16,7 @@ import { CleanUp } from './CleanUp';
 import { cellValue } from './cells';
 import { type Dialect, guessDialect } from './csv';
 import { DialectForm } from './DialectForm';
+import { Differences } from './Differences';
 import {
   beginningOf,
   type Checked,
@@ -272,7 +273,7 @@ const rowsIn = (refused: readonly Refusal[]): number => new Set(refused.map(({ l
 function Result({ type, source, checked }: ResultProps) {
   const text = useText().imports;
   const number = useNumber();
-  const { created, updated, unchanged, refused } = checked;
+  const { created, updated, unchanged, refused, differences } = checked;
   const count = number(rowsIn(refused));
   const labels = new Map(type.fields.map(({ name, label }) => [name, label]));
   const download = () => {
@@ -313,6 +314,7 @@ function Result({ type, source, checked }: ResultProps) {
           </Button>
         </Alert>
       )}
+      <Differences type={type} differences={differences} />
     </>
   );
 }

@@ -3,6 +3,8 @@ import { ApiError, type AssetField, api, bodyOf, type Schemas } from '../api/cli
 import { type Flaw, type Row, rowOf } from './cells';
 import { csvPieces, type Dialect } from './csv';
 
+type Difference = Schemas['Difference'];
+
 export type Source = {
   readonly file: File;
   readonly dialect: Dialect;
@@ -26,6 +28,7 @@ export type Checked = {
   readonly updated: number;
   readonly unchanged: number;
   /** The first of them. */
+  readonly differences: readonly Difference[];
   readonly refused: readonly Refusal[];
 };
 
@@ -38,6 +41,7 @@ type Work = {
 /** Items and characters of a batch: the service takes 1,000 items. */
 const MAX_ITEMS = 1_000;
 const MAX_CHARACTERS = 1_000_000;
+const MAX_DIFFERENCES = 100;
 /** Refusals after which the check ends: something is wrong with the file as a whole. */
 export const MAX_REFUSED = 100_000;
 /** Rows that are shown to match columns with fields, the names among them. */
@@ -58,6 +62,7 @@ export async function beginningOf(file: File, dialect: Dialect): Promise<readonl
 /** Sends all rows as dry runs. Rows that are refused are taken out of their batch, and the rest is checked again. */
 export async function checkFile(source: Source, { onProgress, signal }: Work): Promise<Checked> {
   let [created, updated, unchanged] = [0, 0, 0];
+  const differences: Difference[] = [];
   const refused: Refusal[] = [];
   const keys = new Set<unknown>();
   for await (const { rows, done } of batchesOf(source)) {
@@ -70,6 +75,7 @@ export async function checkFile(source: Source, { onProgress, signal }: Work): P
         created += answer.counts.created;
         updated += answer.counts.updated;
         unchanged += answer.counts.unchanged;
+        differences.push(...(answer.counts.differences ?? []).slice(0, MAX_DIFFERENCES - differences.length));
         break;
       }
       refused.push(...answer.refused);
@@ -79,7 +85,7 @@ export async function checkFile(source: Source, { onProgress, signal }: Work): P
     if (refused.length >= MAX_REFUSED) break;
     onProgress(done);
   }
-  return { created, updated, unchanged, refused };
+  return { created, updated, unchanged, differences, refused };
 
   /** The same key in two batches would be no error there. */
   function isFirst(row: Row): boolean {

@@ -65,7 +65,16 @@ export const synchronization: Resource = {
     id: { ...pathText('sync_id'), example: 'sync-session-0198c1f2-0000-7000-8000-000000000001' },
   },
   schemas: {
-    BatchResult: counted({ created: json.count, updated: json.count, unchanged: json.count }),
+    Difference: json.closedObject({
+      change: json.oneOf(['create', 'update']),
+      id: { ...json.orNull(json.uuid), description: 'null: the record would get a new one.' },
+      key: json.text,
+      fields: { type: 'object', additionalProperties: json.ref('FieldDifference') },
+    }),
+    BatchResult: counted(
+      { created: json.count, updated: json.count, unchanged: json.count },
+      { differences: { ...json.listOf(json.ref('Difference')), maxItems: MAX_ENTRIES, description: 'Of a dry run.' } },
+    ),
     CleanUpResult: counted(
       { deleted: json.count },
       {
@@ -107,7 +116,8 @@ export const synchronization: Resource = {
         const message = dryRun
           ? `Dry run: ${items} items are valid; nothing was written.`
           : `Batch upsert of ${items} items succeeded.`;
-        return synchronizedReply(query, { message, ...batch.counts }, batch);
+        const { differences } = batch;
+        return synchronizedReply(query, { message, ...batch.counts, differences }, batch);
       },
     },
     'POST /:table/assets/clean-up': {

@@ -3,16 +3,19 @@ import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
-import { MAX_BATCH_ITEMS } from '../../domain/limits.js';
+import { charactersOf } from '../../domain/jsonSize.js';
+import { MAX_BATCH_ITEMS, MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
 import { isSyncId } from '../../domain/referenceTable/cleanUp.js';
 import {
   type BatchCounts,
   upsertBatch as decide,
+  differencesOf,
   duplicateKeys,
   uniqueKeyOf,
 } from '../../domain/referenceTable/decide.js';
 import type { BatchUpserted } from '../../domain/referenceTable/events.js';
 import type { Position } from '../../ports/eventStore.js';
+import { roomFor } from '../../queries/asking.js';
 import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
@@ -21,12 +24,13 @@ import { refuseMasterData } from '../tables.js';
 import { requireOpenSync } from './cleanUps.js';
 import { loadTable, writeTable } from './tableWriter.js';
 
-/** What was written, or what a dry run would write. */
+/** What was written, or what a dry run would write, with the first differences. */
 export type BatchResult = {
   readonly position: Position;
   readonly counts: BatchCounts;
   /** Names the operation; undefined when nothing was written. */
   readonly operationId?: string | undefined;
+  readonly differences?: ReturnType<typeof differencesOf>;
 };
 
 /**
@@ -64,6 +68,7 @@ async function writeBatch(
     keys: items.map(({ fields }) => uniqueKeyOf(assetType, fields)),
     ids: items.flatMap(({ id }) => id ?? []),
   };
+  let differences: BatchResult['differences'];
   let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
   const syncs = [...new Set(items.flatMap(({ batchId }) => (batchId && isSyncId(batchId) ? [batchId] : [])))];
   const read = () => loadTable(commands, caller, assetType, wanted);
@@ -73,13 +78,18 @@ async function writeBatch(
     const decision = decide(assetType, items, newIds, known);
     if (!decision.ok) throw new ValidationError(decision.errors);
     counts = decision.counts;
-    if (dryRun) return [];
+    if (dryRun) {
+      const fits = roomFor(MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES);
+      const all = differencesOf(assetType, decision.events, known);
+      differences = all.filter(({ fields }) => fits(charactersOf(fields)));
+      return [];
+    }
     // A request with a key writes something in any case, with what its answer counts, so that the key is known.
     const written = decision.events.length === 0 && caller.key !== undefined ? [NOTHING_CHANGED] : decision.events;
     return written.map((event, index) => (index === 0 ? { ...event, counts } : event));
   });
   const operationId = events.length === 0 ? undefined : String(revision - events.length + 1);
-  return { position, counts, operationId };
+  return { position, counts, operationId, ...(differences && { differences }) };
 }
 
 const NOTHING_CHANGED: BatchUpserted = { type: 'BatchUpserted', data: { created: [], changed: [], seen: '' } };

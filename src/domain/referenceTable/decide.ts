@@ -1,7 +1,7 @@
 /** The rules of a reference table: keys are unique, batches are all or nothing, clean-ups are exact (spec §4.5 to §4.8). */
 import type { AssetType } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
-import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
+import { changesOf, type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
 import { charactersOf } from '../jsonSize.js';
 import { type BatchUpserted, packIds, type RecordChanged, type RecordCreated } from './events.js';
@@ -146,6 +146,18 @@ export function upsertBatch(
   if (Object.keys(errors).length > 0) return { ok: false, errors };
   return { ok: true, events: batchEvents(changes), counts };
 }
+
+/** What a batch does to records, field by field. */
+export const differencesOf = (assetType: AssetType, events: readonly BatchUpserted[], known: KnownRecords) =>
+  events.flatMap(({ data }) => [
+    ...data.created.map(({ fields }) => {
+      return { change: 'create', id: null, key: uniqueKeyOf(assetType, fields), fields: changesOf({}, fields) };
+    }),
+    ...data.changed.map(({ id, set }) => {
+      const was = known.byId(id)?.fields ?? {};
+      return { change: 'update', id, key: uniqueKeyOf(assetType, was), fields: changesOf(was, set) };
+    }),
+  ]);
 
 /** A key that is twice in a batch is an error of the later item (the specification does not say; our decision). */
 export function duplicateKeys(

@@ -166,7 +166,16 @@ describe('dry run', () => {
     expect(answer).toMatchObject({
       status: 200,
       body: {
-        data: { created: 1, updated: 1, unchanged: 0, dry_run: true },
+        data: {
+          created: 1,
+          updated: 1,
+          unchanged: 0,
+          dry_run: true,
+          differences: [
+            { change: 'create', id: null, fields: { name: { from: null, to: items[1]?.name } } },
+            { change: 'update', id: known.id, fields: { name: { from: known.name, to: 'Changed' } } },
+          ],
+        },
       },
     });
     expect(await run.service.logHead()).toBe(before);
