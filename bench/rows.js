@@ -42,7 +42,7 @@ const rowOf = (n, from, more = {}) => {
 };
 
 const writer = openRowWriter({ directory });
-const reads = openRowReads({ directory });
+const reads = openRowReads({ directory, readers: 2 });
 let position = (await writer.progress(ref.tenant))?.position ?? 0;
 async function apply(...writes) {
   position += 1;

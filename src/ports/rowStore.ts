@@ -217,6 +217,13 @@ export class RowsUnavailableError extends Error {
   override readonly name: string = 'RowsUnavailableError';
 }
 
+/** @throws RowsUnavailableError unless the tenant's rows are shown */
+export function refuseHidden(state: TenantProgress['state'] = 'running'): void {
+  if (state === 'filling') throw new RowsUnavailableError('The rows of this tenant are being made.');
+  if (state === 'parked')
+    throw new RowsUnavailableError('The rows of this tenant are not shown: an event could not be applied.');
+}
+
 /** Rows were damaged, or of another layout. The writer has put empty ones in their place, whose state is `filling`. */
 export class RowsLostError extends RowsUnavailableError {
   override readonly name = 'RowsLostError';

@@ -68,7 +68,7 @@ test('rows that are lost while they are copied, and the copy, have files of thei
   await writer.apply(copyOf('acme'), { writes: [], position: 1 });
   const file = readlinkSync(join(directory, 'acme.db'));
   rmSync(join(directory, file));
-  new RowFiles(directory).markLost('acme', 'It is gone.');
+  new RowFiles(directory).lose('acme');
   expect(await writer.keep(undefined)).toEqual([expect.any(RowsLostError)]);
   await writer.remove(copyOf('acme'));
   expect(existsSync(join(directory, 'acme.db'))).toBe(true);

@@ -27,7 +27,10 @@ import { by, idsOf, places, Tenant } from './rowStoreFixture.js';
 const directory = mkdtempSync(join(tmpdir(), 'rows-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-describeRows('SQLite', async () => ({ writer: openRowWriter({ directory }), reads: openRowReads({ directory }) }));
+describeRows('SQLite', async () => ({
+  writer: openRowWriter({ directory }),
+  reads: openRowReads({ directory, readers: 2 }),
+}));
 
 describe('indexes', () => {
   const model = new MemoryRows();

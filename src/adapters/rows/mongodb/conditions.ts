@@ -1,11 +1,13 @@
-/** Conditions and sort terms as queries of MongoDB. */
+/** What fields are in documents, and conditions and sort terms as queries of MongoDB. */
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Filter } from 'mongodb';
-import { findField } from '../../../domain/assetTypes/assetType.js';
+import { type AssetType, findField } from '../../../domain/assetTypes/assetType.js';
 import type { FieldValue } from '../../../domain/assetTypes/fieldTypes.js';
-import { sortValue } from '../../../domain/row.js';
-import type { Condition, FieldCondition, Sort } from '../../../ports/rowStore.js';
-import type { Definition } from './definitions.js';
-import { exactText, type StateDocument } from './documents.js';
+import { isSought, sortValue } from '../../../domain/row.js';
+import { type Condition, type FieldCondition, RowsUnavailableError, type Sort } from '../../../ports/rowStore.js';
+import type { Database } from './connection.js';
+import { type DefinitionDocument, exactText, type Slots, type StateDocument } from './documents.js';
 
 export type StateFilter = Filter<StateDocument>;
 
@@ -85,3 +87,45 @@ function either(filters: readonly StateFilter[]): StateFilter {
 /** The order of a list. Null comes first when ascending, as MongoDB sorts it. */
 export const sortOf = (definition: Definition, sort: readonly Sort[]): { [key: string]: 1 | -1 } =>
   Object.fromEntries(sort.map(({ field, direction }) => [sortKey(definition, field), direction === 'asc' ? 1 : -1]));
+
+// Asset types of spaces, and which slots their fields have. Tenants with equal tables share them.
+
+/** `slots`: of sought fields. */
+export type Definition = { readonly id: string; readonly assetType: AssetType; readonly slots: Slots };
+
+const MOST_KNOWN = 1_000;
+
+export class Definitions {
+  readonly #known = new LRUCache<string, Definition>({ max: MOST_KNOWN });
+
+  async get({ definitions }: Database, id: string): Promise<Definition> {
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    const stored = await definitions.findOne({ _id: id });
+    if (stored === null) throw new RowsUnavailableError('A definition of rows is not in MongoDB.');
+    return this.#know(stored);
+  }
+
+  /** Stores the definition for this asset type. @param before the one that the space has */
+  async put({ definitions }: Database, assetType: AssetType, before?: Definition): Promise<Definition> {
+    const kept = [...(before?.slots.keys() ?? [])];
+    const added = assetType.fields.filter((field) => isSought(field) && !kept.includes(field.name));
+    const slots = [...kept, ...added.map(({ name }) => name)];
+    const content = { assetType: JSON.stringify(assetType), slots };
+    const _id = createHash('sha256').update(JSON.stringify(content)).digest('base64url').slice(0, 22);
+    const known = this.#known.get(_id);
+    if (known !== undefined) return known;
+    await definitions.updateOne({ _id }, { $setOnInsert: content }, { upsert: true });
+    return this.#know({ _id, ...content });
+  }
+
+  #know({ _id: id, assetType, slots }: DefinitionDocument): Definition {
+    const definition = {
+      id,
+      assetType: JSON.parse(assetType),
+      slots: new Map(slots.map((name, slot) => [name, slot])),
+    };
+    this.#known.set(id, definition);
+    return definition;
+  }
+}

@@ -1,5 +1,5 @@
 /** What is asked of rows on MongoDB. An answer is of the tenant's progress, which is read first. */
-import type { FindCursor } from 'mongodb';
+import { type FindCursor, type IndexDescription, MongoServerError } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Position } from '../../../ports/eventStore.js';
 import {
@@ -9,7 +9,7 @@ import {
   type PageQuery,
   type RowReads,
   type RowsQuery,
-  RowsUnavailableError,
+  refuseHidden,
   type SpaceRef,
   type SpaceState,
   type Spaces,
@@ -19,9 +19,8 @@ import {
   type VersionQuery,
 } from '../../../ports/rowStore.js';
 import type { Cancellation } from '../../../supervision/cancellation.js';
-import { filtersOf, type StateFilter, sortOf } from './conditions.js';
+import { type Definition, Definitions, filtersOf, type StateFilter, sortKey, sortOf } from './conditions.js';
 import { type Database, LONGEST_QUERY_MS, MongoConnection } from './connection.js';
-import { type Definition, Definitions } from './definitions.js';
 import {
   type How,
   OPEN,
@@ -36,8 +35,7 @@ import {
   WHOLE_STATE,
   type WholeState,
 } from './documents.js';
-import { Indexes } from './indexes.js';
-import { shareOf } from './shares.js';
+import { ALL_SHARES, shareOf } from './shares.js';
 
 const VERSIONS: How[] = ['changed', 'deleted'];
 /** Documents in one answer of the server. A page is to come in one. */
@@ -112,10 +110,7 @@ export class StoredRows {
       this.#indexes.took(performance.now() - startedAt, database, definition, query);
       if (!withTotal) return { rows, state };
       const isAll = conditions.length === 0 && at === undefined;
-      const total = async () => (isAll ? state.rows : asked.states.countDocuments(filter, asked.wanted));
-      const isLast = behind === undefined && rows.length < limit && (rows.length > 0 || offset === 0);
-      const isWhole = isLast && characters <= maxCharacters;
-      return { rows, state, total: isWhole ? offset + rows.length : await total() };
+      return { rows, state, total: isAll ? state.rows : await asked.states.countDocuments(filter, asked.wanted) };
     });
   }
 
@@ -155,9 +150,7 @@ export class StoredRows {
 
 class MongoRowReads extends StoredRows implements RowReads {
   protected override shown(tenant: TenantDocument | null): TenantDocument | null {
-    if (tenant?.state === 'filling') throw new RowsUnavailableError('The rows of this tenant are being made.');
-    if (tenant?.state === 'parked')
-      throw new RowsUnavailableError('The rows of this tenant are not shown: an event could not be applied.');
+    refuseHidden(tenant?.state);
     return tenant;
   }
 
@@ -177,15 +170,15 @@ class MongoRowReads extends StoredRows implements RowReads {
 export const openMongoRowReads = ({ url }: { readonly url: string }): RowReads =>
   new MongoRowReads(new MongoConnection(url));
 
-/** The least that writers of all shares have kept. */
+/** What writers of shares have kept, the earliest first. @param shares by default all */
+export const keptIn = ({ checkpoints }: Database, shares = ALL_SHARES): Promise<Checkpoint[]> =>
+  checkpoints
+    .find<Checkpoint>({ _id: { $in: [...shares] } }, { sort: { position: 1 }, projection: { _id: 0 } })
+    .toArray();
+
 export async function keptCheckpoint(url: string): Promise<Checkpoint | undefined> {
   const connection = new MongoConnection(url);
-  const least = { sort: { position: 1 }, projection: { _id: 0 } } as const;
-  try {
-    return await connection.run(async ({ checkpoints }) => (await checkpoints.findOne({}, least)) ?? undefined);
-  } finally {
-    await connection.close();
-  }
+  return connection.run(async (database) => (await keptIn(database))[0]).finally(() => connection.close());
 }
 
 const found = (
@@ -229,3 +222,59 @@ function behindOf(by: 't' | 'f', order: 1 | -1, [position, n]: readonly [Positio
 /** The space stays where each server looks for the beginning of an index. */
 const both = (filter: StateFilter, more: readonly StateFilter[]): StateFilter =>
   more.length === 0 ? filter : { ...filter, $and: [...(filter.$and ?? []), ...more] };
+
+// Indexes of the states. Those of fields are made when a list that needs one took long: a slot has one index for the tables of
+// all tenants, so there are at most as many as slots that have any.
+
+/** Only states that have not ended, or not for long. */
+const listed = (key: IndexDescription['key']): IndexDescription => ({
+  key: { s: 1, o: 1, ...key },
+  partialFilterExpression: { o: 1 },
+});
+
+const ALWAYS: IndexDescription[] = [
+  { key: { s: 1, i: 1, f: 1 } },
+  { key: { s: 1, k: 1, t: 1 } },
+  { key: { s: 1, f: 1, n: 1 } },
+  { key: { s: 1, t: 1, n: 1 } },
+  listed({ n: 1 }),
+  listed({ b: 1 }),
+];
+
+/** A list that took longer asks for an index. */
+const LONG_MS = 50;
+/** The server has at most 64 for a collection. */
+const MOST_SLOTS = 40;
+/** NotImplemented, CommandNotSupported: the server has no partial indexes, as those for tests. */
+const NOT_TO_BE_HAD: readonly unknown[] = [238, 115];
+
+/** Makes those that are not there. @param indexes by default, those that are always there */
+export async function makeIndexes({ states }: Database, indexes = ALWAYS): Promise<void> {
+  try {
+    await states.createIndexes(indexes);
+  } catch (error) {
+    if (!(error instanceof MongoServerError && NOT_TO_BE_HAD.includes(error.code))) throw error;
+  }
+}
+
+class Indexes {
+  readonly #asked = new Set<string>();
+  #building: Promise<void> = Promise.resolve();
+
+  /** Hears how long a list took. */
+  took(milliseconds: number, database: Database, definition: Definition, { sort, conditions }: PageQuery): void {
+    if (milliseconds < LONG_MS) return;
+    const tested = conditions.flatMap((each) =>
+      each.kind === 'equals' || each.kind === 'compares' || each.kind === 'contains' ? each.field : [],
+    );
+    const keys = [...tested, ...sort.slice(0, 1).map(({ field }) => field)].map((field) => sortKey(definition, field));
+    for (const key of keys) {
+      if (key === 'n' || key === 'i' || Number(key.slice(1)) >= MOST_SLOTS || this.#asked.has(key)) continue;
+      this.#asked.add(key);
+      // Beside the reads, one after the other; one that failed is asked for again. The server goes on with one that it has begun.
+      this.#building = this.#building
+        .then(() => makeIndexes(database, [listed({ [key]: 1, i: 1 })]))
+        .catch(() => void this.#asked.delete(key));
+    }
+  }
+}

@@ -3,15 +3,14 @@
  * visible. A slice that was cut is written again, in other slices perhaps, and so may two processes at once: what is there
  * already is the same, and stays.
  */
-import { type AnyBulkWriteOperation, MongoBulkWriteError, MongoInvalidArgumentError } from 'mongodb';
+import { MongoBulkWriteError, MongoInvalidArgumentError } from 'mongodb';
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import { withoutNulls } from '../../../domain/referenceTable/decide.js';
 import { keyOf, sortValue } from '../../../domain/row.js';
 import { RowRefusedError, type RowWrite, type Slice } from '../../../ports/rowStore.js';
-import { type StateFilter, sortKey } from './conditions.js';
+import { type Definition, type Definitions, type StateFilter, sortKey } from './conditions.js';
 import type { Database } from './connection.js';
-import type { Definition, Definitions } from './definitions.js';
 import {
   newDocument,
   OPEN,
@@ -148,21 +147,20 @@ export class SliceWriter {
     return space;
   }
 
-  /** Writes states that have begun, and ends. */
+  /** Writes states that have begun, and ends, also of states that a slice which was cut had added. */
   async #flush(): Promise<void> {
     const spaces = [...this.#spaces.values()];
-    const there = await this.#add(
-      spaces.flatMap(({ begun, ended }) => [...begun.values()].map((each) => ({ ...each, ...ended.get(each._id) }))),
+    await this.#add(spaces.flatMap(({ begun }) => [...begun.values()]));
+    const changes = spaces.flatMap(({ s, ended }) =>
+      [...grouped(ended)].map(([ids, end]) => ({
+        updateMany: { filter: { s, _id: { $in: ids } }, update: { $set: end } },
+      })),
     );
-    const changes: AnyBulkWriteOperation<StateDocument>[] = [];
-    for (const { s, begun, ended } of spaces) {
-      for (const id of begun.keys()) if (!there.has(id)) ended.delete(id);
-      for (const [ids, end] of grouped(ended))
-        changes.push({ updateMany: { filter: { s, _id: { $in: ids } }, update: { $set: end } } });
+    if (changes.length > 0) await this.database.states.bulkWrite(changes);
+    for (const { begun, ended } of spaces) {
       begun.clear();
       ended.clear();
     }
-    if (changes.length > 0) await this.database.states.bulkWrite(changes);
   }
 
   /** Moves batch ids to what they are at the slice's end. What a later event has touched stays. */
@@ -176,17 +174,15 @@ export class SliceWriter {
     if (changes.length > 0) await this.database.states.bulkWrite(changes);
   }
 
-  /** @returns ids of those that are there already: a slice that was cut had added them, and they may lack their end */
-  async #add(begun: readonly StateDocument[]): Promise<ReadonlySet<string>> {
+  /** Those that are there already are the same. */
+  async #add(begun: readonly StateDocument[]): Promise<void> {
     try {
       if (begun.length > 0) await this.database.states.insertMany([...begun], { ordered: false });
-      return new Set();
     } catch (error) {
       // The driver sends none that is larger than the server takes.
       if (error instanceof MongoInvalidArgumentError) throw new RowRefusedError(error.message, { cause: error });
       const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
       if (errors.length === 0 || errors.some(({ code }) => code !== DUPLICATE_KEY)) throw error;
-      return new Set(errors.flatMap(({ index }) => begun[index]?._id ?? []));
     }
   }
 

@@ -13,16 +13,14 @@ import {
   type TenantProgress,
 } from '../../../ports/rowStore.js';
 import { type Database, LONGEST_QUERY_MS, MongoConnection } from './connection.js';
-import { type How, progressOf, type TenantDocument } from './documents.js';
-import { makeIndexes } from './indexes.js';
-import { StoredRows } from './reads.js';
+import { progressOf, type TenantDocument } from './documents.js';
+import { keptIn, makeIndexes, StoredRows } from './reads.js';
 import { ALL_SHARES, OtherWriterError, shareOf } from './shares.js';
 import { SliceWriter } from './sliceWriter.js';
 
 /** A reader at an earlier progress may still be at work. */
 const SWEEP_MS = 1.5 * LONGEST_QUERY_MS;
 const MOST_SWEPT = 10_000;
-const LEFTOVERS: How[] = ['replaced', 'forgotten'];
 
 export type MongoRowWriterOptions = {
   readonly url: string;
@@ -94,10 +92,9 @@ class MongoRowWriter extends StoredRows implements RowWriter {
 
   /** The earliest of the shares; undefined if one of them has none yet. */
   checkpoint(): Promise<Checkpoint | undefined> {
-    const held = [...this.#held()];
-    const options = { sort: { position: 1 }, projection: { _id: 0 } } as const;
-    return this.connection.run(async ({ checkpoints }) => {
-      const own = await checkpoints.find<Checkpoint>({ _id: { $in: held } }, options).toArray();
+    const held = this.#held();
+    return this.connection.run(async (database) => {
+      const own = await keptIn(database, held);
       return own.length === held.length ? own[0] : undefined;
     });
   }
@@ -182,7 +179,7 @@ class Sweeper {
     [this.#due, this.#noted] = [this.#noted, new Map()];
     for (const [s, position] of due) {
       const ended = { s, o: 1, t: { $gt: this.#swept.get(s) ?? 0, $lte: position } } as const;
-      await states.deleteMany({ ...ended, h: { $in: LEFTOVERS } });
+      await states.deleteMany({ ...ended, h: { $in: ['replaced', 'forgotten'] } });
       await states.updateMany(ended, { $unset: { o: '' } });
       this.#swept.set(s, position);
     }

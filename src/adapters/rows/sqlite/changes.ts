@@ -3,10 +3,10 @@ import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { keyOf, type Row, sortValue } from '../../../domain/row.js';
 import { RowRefusedError, type RowWrite, type Slice } from '../../../ports/rowStore.js';
-import { valueSql } from './conditions.js';
 import type { Connection } from './connection.js';
 import { dropIndexes, TextChanges } from './indexes.js';
 import { AMONG_IDS, baseOf, COLUMNS, idCell, idList, SLOTS, type Space, slotCells, slotsOf } from './layout.js';
+import { valueSql } from './pages.js';
 
 const INSERT = `INSERT INTO rows (${COLUMNS}) VALUES (${COLUMNS.replaceAll(/\w+/g, '?')})`;
 const SET = [...SLOTS, 'data'].map((column) => `${column} = ?`).join(', ');
@@ -29,31 +29,22 @@ export function applySlice(connection: Connection, { position, writes, logBytes 
   const changes = new Changes(connection);
   const isWhole = writes.every((write) => changes.apply(write));
   changes.finish(position);
-  if (isWhole) {
-    connection.run('UPDATE tenant SET position = ?, bytes = bytes + ?', position, logBytes);
-  }
+  if (isWhole) connection.run('UPDATE tenant SET position = ?, bytes = bytes + ?', position, logBytes);
   return isWhole;
 }
 
 class Changes {
-  readonly #connection: Connection;
   readonly #spaces = new Map<string, Changed>();
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
-  }
+  constructor(private readonly connection: Connection) {}
 
   /** @returns false if a part of it is left */
   apply(write: RowWrite): boolean {
     if (write.kind === 'define') this.#define(write.assetType);
-    else if (write.kind === 'end')
-      this.#connection.run(
-        'UPDATE spaces SET revision = ?, last_event_at = ? WHERE name = ?',
-        write.revision,
-        write.at,
-        write.space,
-      );
-    else {
+    else if (write.kind === 'end') {
+      const sql = 'UPDATE spaces SET revision = ?, last_event_at = ? WHERE name = ?';
+      this.connection.run(sql, write.revision, write.at, write.space);
+    } else {
       const changed = this.#changed(write.space);
       if (write.kind === 'put') this.#put(changed, write.row, write.was);
       else if (write.kind === 'delete') this.#remove(changed, this.#knownRow(changed, write.was.id), write.to);
@@ -70,34 +61,34 @@ class Changes {
     for (const { space, texts, rows, next } of this.#spaces.values()) {
       texts.write();
       const sql = 'UPDATE spaces SET rows = ?, next = ?, changed = ? WHERE space = ?';
-      this.#connection.run(sql, rows, next, position, space.number);
+      this.connection.run(sql, rows, next, position, space.number);
     }
   }
 
   #changed(name: string): Changed {
     const known = this.#spaces.get(name);
     if (known !== undefined) return known;
-    const now = this.#connection.spaceNow(name);
+    const now = this.connection.spaceNow(name);
     if (now === undefined) throw new RowRefusedError(`There is no space "${name}".`);
     const { space, indexes, next, state } = now;
-    const changed = { space, next, rows: state.rows, texts: new TextChanges(this.#connection, indexes) };
+    const changed = { space, next, rows: state.rows, texts: new TextChanges(this.connection, indexes) };
     this.#spaces.set(name, changed);
     return changed;
   }
 
   #define(assetType: AssetType): void {
     const { name } = assetType;
-    this.#connection.run(
+    this.connection.run(
       `INSERT INTO spaces (name, rows, next, changed, revision, last_event_at, shape, asset_type, slots)
        VALUES (?, 0, 1, 0, -1, '', 0, ?, ?)
        ON CONFLICT (name) DO UPDATE SET asset_type = excluded.asset_type, slots = excluded.slots, shape = shape + 1`,
       name,
       JSON.stringify(assetType),
-      JSON.stringify(slotsOf(assetType, this.#connection.spaceNow(name)?.space)),
+      JSON.stringify(slotsOf(assetType, this.connection.spaceNow(name)?.space)),
     );
     // Rows that follow have the new columns.
     const changed = this.#spaces.get(name);
-    const now = this.#connection.spaceNow(name);
+    const now = this.connection.spaceNow(name);
     if (changed !== undefined && now !== undefined) changed.space = now.space;
   }
 
@@ -106,60 +97,48 @@ class Changes {
     const slots = slotCells(space, fields);
     const known = was === undefined ? this.#rowOf(space, id) : this.#knownRow(changed, id);
     const row = known ?? baseOf(space) + changed.next;
-    if (was !== undefined) this.#connection.run(TO_PAST, from, 'changed', row, from);
+    if (was !== undefined) this.connection.run(TO_PAST, from, 'changed', row, from);
     changed.texts.note(row, slots);
     const values = [from, created, updated, ...slots, JSON.stringify(fields)];
-    if (known !== undefined) this.#connection.run(UPDATE, key, ...values, row);
+    if (known !== undefined) this.connection.run(UPDATE, key, ...values, row);
     else {
       changed.next += 1;
       changed.rows += 1;
-      this.#connection.run(INSERT, row, space.number, key, idCell(id), ...values);
+      this.connection.run(INSERT, row, space.number, key, idCell(id), ...values);
     }
-    if (known !== undefined || batch !== null) this.#see(row, batch);
+    if (known !== undefined || batch !== null)
+      this.connection.run('INSERT OR REPLACE INTO seen VALUES (?, ?)', row, batch);
   }
 
   /** @param to absent: no version is kept */
   #remove(changed: Changed, row: number, to?: number): void {
-    if (to !== undefined) this.#connection.run(TO_PAST, to, 'deleted', row, to);
+    if (to !== undefined) this.connection.run(TO_PAST, to, 'deleted', row, to);
     changed.texts.note(row);
-    this.#connection.run('DELETE FROM rows WHERE row = ?', row);
-    this.#see(row, null);
+    this.connection.run('DELETE FROM rows WHERE row = ?', row);
+    this.connection.run('DELETE FROM seen WHERE row = ?', row);
     changed.rows -= 1;
   }
 
   #touch({ space }: Changed, ids: readonly string[], batch: string | null): void {
-    const among = `FROM rows WHERE space = ? AND id ${AMONG_IDS}`;
-    const list = [space.number, idList(ids)] as const;
-    if (batch === null) {
-      this.#connection.run(`DELETE FROM seen WHERE row IN (SELECT row ${among})`, ...list);
-      return;
-    }
-    const insert = this.#connection.query(`INSERT OR REPLACE INTO seen SELECT row, ? ${among}`);
-    const { changes } = insert.run(batch, ...list);
-    if (changes < new Set(ids).size)
-      throw new RowRefusedError(`"${space.name}" has ${changes} of the ${ids.length} rows that the event touches.`);
-  }
-
-  #see(row: number, batch: string | null): void {
-    if (batch === null) this.#connection.run('DELETE FROM seen WHERE row = ?', row);
-    else this.#connection.run('INSERT OR REPLACE INTO seen VALUES (?, ?)', row, batch);
+    const touched = `SELECT row, ? FROM rows WHERE space = ? AND id ${AMONG_IDS}`;
+    this.connection.run(`INSERT OR REPLACE INTO seen ${touched}`, batch, space.number, idList(ids));
   }
 
   /** Deletes rows without this batch id, in their order, until the time is over. It is the first write of its slice. */
   #cleanUp({ space, rows, next }: Changed, batch: string, to: number): boolean {
     const until = performance.now() + PIECE_MS;
     const [base, end] = [baseOf(space), baseOf(space) + next];
-    let last = base + (this.#connection.column<number>('SELECT cleaned FROM tenant').get() ?? 0);
+    let last = base + (this.connection.column<number>('SELECT cleaned FROM tenant').get() ?? 0);
     if (last === base) {
-      const kept = this.#connection.column<number>('SELECT count(*) FROM seen WHERE row > ? AND row < ? AND batch = ?');
+      const kept = this.connection.column<number>('SELECT count(*) FROM seen WHERE row > ? AND row < ? AND batch = ?');
       // They make each deletion several times as slow; later lists have them made again.
       if (rows - (kept.get(base, end, batch) ?? 0) > Math.max(LARGE_CLEAN_UP, rows / 10)) {
-        const names = this.#connection.column<string>('SELECT name FROM indexes WHERE space = ?').all(space.number);
-        dropIndexes(this.#connection, names);
+        const names = this.connection.column<string>('SELECT name FROM indexes WHERE space = ?').all(space.number);
+        dropIndexes(this.connection, names);
         this.#spaces.delete(space.name);
       }
     }
-    const outside = this.#connection.column<number>(
+    const outside = this.connection.column<number>(
       `SELECT rows.row FROM rows LEFT JOIN seen ON seen.row = rows.row
        WHERE rows.row > ? AND rows.row < ? AND seen.batch IS NOT ? LIMIT ${ROWS_OF_PIECE}`,
     );
@@ -170,12 +149,12 @@ class Changes {
       last = found.at(-1) ?? end;
       isDone = found.length < ROWS_OF_PIECE;
     }
-    this.#connection.run('UPDATE tenant SET cleaned = ?', isDone ? 0 : last - base);
+    this.connection.run('UPDATE tenant SET cleaned = ?', isDone ? 0 : last - base);
     return isDone;
   }
 
   #redact({ space }: Changed, id: string, fields: Fields): void {
-    const versions = this.#connection
+    const versions = this.connection
       .query<{ n: number; data: string }>('SELECT n, data FROM past INDEXED BY past_id WHERE space = ? AND id = ?')
       .all(space.number, idCell(id));
     for (const { n, data } of versions) {
@@ -183,21 +162,20 @@ class Changes {
       const entries = Object.entries(before).map(([name, value]) => [name, ownValue(fields, name) ?? value] as const);
       const after: Fields = Object.fromEntries(entries.filter(([name]) => ownValue(fields, name) !== null));
       const cells = [keyOf(space.assetType, after), ...slotCells(space, after), JSON.stringify(after)];
-      this.#connection.run(`UPDATE past SET key = ?, ${SET} WHERE n = ?`, ...cells, n);
+      this.connection.run(`UPDATE past SET key = ?, ${SET} WHERE n = ?`, ...cells, n);
     }
   }
 
   #forget(changed: Changed, field: string, before: string): void {
     const base = baseOf(changed.space);
     const sql = `SELECT row FROM rows WHERE row > ? AND row < ? AND ${valueSql(changed.space, field)} < ?`;
-    const old = this.#connection.column<number>(sql).all(base, base + changed.next, sortValue(before));
+    const old = this.connection.column<number>(sql).all(base, base + changed.next, sortValue(before));
     for (const row of old) this.#remove(changed, row);
   }
 
   #rowOf(space: Space, id: string): number | undefined {
-    return this.#connection
-      .column<number>('SELECT row FROM rows WHERE space = ? AND id = ?')
-      .get(space.number, idCell(id));
+    const sql = 'SELECT row FROM rows WHERE space = ? AND id = ?';
+    return this.connection.column<number>(sql).get(space.number, idCell(id));
   }
 
   #knownRow({ space }: Changed, id: string): number {

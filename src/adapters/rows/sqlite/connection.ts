@@ -41,8 +41,6 @@ type SpaceCells = SpaceState & {
   readonly shape: number;
 };
 
-const NO_ROWS: SpaceState = { progress: 0, changed: 0, revision: -1, lastEventAt: '', rows: 0 };
-
 /** As arrays, which are read in three quarters of the time of objects. */
 type State = readonly [
   row: number,
@@ -143,7 +141,7 @@ export class Connection {
   }
 
   noRows(): SpaceState {
-    return { ...NO_ROWS, progress: this.position() };
+    return { progress: this.position(), changed: 0, revision: -1, lastEventAt: '', rows: 0 };
   }
 
   /** Undefined for a file to which nothing was applied; so is its progress. */

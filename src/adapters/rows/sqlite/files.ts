@@ -3,7 +3,16 @@
  * the place of a tenant's in one step, and the logs that SQLite keeps beside each file are never mixed up.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { LRUCache } from 'lru-cache';
@@ -15,8 +24,8 @@ import { TenantRows } from './pages.js';
 
 const OF_TENANT = /^([^.~]+)\.db$/;
 const OF_ROWS = /^([^.]+)\.[^.]+\.db$/;
-/** Readers leave the name of a file here that they found damaged. */
-const LOST = 'lost';
+/** Is there while files may be lost that the writer has not put others in the place of. */
+const LOST = '.lost';
 const OPEN_FILES = 100;
 
 export class RowFiles {
@@ -26,7 +35,7 @@ export class RowFiles {
     readonly directory: string,
     private readonly opening: Opening = {},
   ) {
-    mkdirSync(join(directory, LOST), { recursive: true, mode: 0o700 });
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
   }
 
   current(tenant: string): string | undefined {
@@ -39,11 +48,7 @@ export class RowFiles {
   }
 
   made(tenant: string): string {
-    const current = this.current(tenant);
-    if (current !== undefined) return current;
-    const file = this.create(tenant);
-    this.show(tenant, file);
-    return file;
+    return this.current(tenant) ?? this.show(tenant, this.create(tenant));
   }
 
   #link(tenant: string): string {
@@ -53,6 +58,7 @@ export class RowFiles {
   rowsOf(tenant: string, file = this.current(tenant)): TenantRows {
     const known = this.#open.get(tenant);
     if (known !== undefined && known.file === file) return known;
+    this.#open.delete(tenant);
     const rows = this.open(file);
     this.#open.set(tenant, rows);
     return rows;
@@ -85,7 +91,7 @@ export class RowFiles {
   }
 
   /** Puts the file in the place of the tenant's rows, which nobody writes to any more. */
-  show(tenant: string, file: string): void {
+  show(tenant: string, file: string): string {
     const before = this.current(tenant);
     this.#open.delete(tenant);
     const link = `${this.#link(tenant)}-next`;
@@ -93,6 +99,7 @@ export class RowFiles {
     symlinkSync(basename(file), link);
     renameSync(link, this.#link(tenant));
     if (before !== undefined) removeDatabase(before);
+    return file;
   }
 
   swap(tenant: string, copy: string): void {
@@ -105,9 +112,13 @@ export class RowFiles {
   }
 
   remove(tenant: string): void {
-    const file = this.current(tenant);
-    this.#open.delete(tenant);
+    this.#drop(tenant);
     rmSync(this.#link(tenant), { force: true });
+  }
+
+  #drop(tenant: string): void {
+    const file = this.#open.get(tenant)?.file ?? this.current(tenant);
+    this.#open.delete(tenant);
     if (file !== undefined) removeDatabase(file);
   }
 
@@ -121,28 +132,17 @@ export class RowFiles {
     }
   }
 
-  /** Where it cannot, the next one that meets the damage tries again. */
-  markLost(tenant: string, reason: string): void {
-    const file = this.current(tenant) ?? '';
-    this.#open.delete(tenant);
-    try {
-      // A link has its text from the beginning.
-      symlinkSync(reason, join(this.directory, LOST, basename(file)));
-    } catch {
-      // As above.
-    }
+  /** Removes a file that was found damaged. Its link stays, so readers know that rows are missing. */
+  lose(tenant: string): void {
+    writeFileSync(join(this.directory, LOST), '');
+    this.#drop(tenant);
   }
 
-  /** The tenants whose files were marked since the last call, and are still shown, with the reasons. */
-  takeLost(): ReadonlyMap<string, string> {
-    const lost = new Map<string, string>();
-    for (const name of readdirSync(join(this.directory, LOST))) {
-      const mark = join(this.directory, LOST, name);
-      const [, tenant = ''] = OF_ROWS.exec(name) ?? [];
-      if (this.current(tenant) === join(this.directory, name)) lost.set(tenant, readlinkSync(mark));
-      rmSync(mark, { force: true });
-    }
-    return lost;
+  lost(): readonly string[] {
+    const mark = join(this.directory, LOST);
+    if (!existsSync(mark)) return [];
+    rmSync(mark);
+    return this.tenants().filter((tenant) => !existsSync(this.current(tenant) ?? ''));
   }
 
   close(): void {

@@ -14,8 +14,7 @@ const MOST_INDEXES = 40;
 const ROWS_OF_PIECE = 2_000;
 const PAUSE_MS = 2;
 
-const OF_TEXT = 'text ';
-export const textSpec = (column: string): string => `${OF_TEXT}${column}`;
+export const OF_TEXT = 'text ';
 /** The column whose trigrams the index has; undefined: it is no such index. */
 const textColumn = (spec: string): string | undefined =>
   spec.startsWith(OF_TEXT) ? spec.slice(OF_TEXT.length) : undefined;
@@ -72,13 +71,9 @@ function addTo(connection: Connection, name: string, spec: string): boolean {
 
 export function dropIndexes(connection: Connection, names: readonly string[]): void {
   for (const name of names) {
-    const type = connection.column<string>('SELECT type FROM sqlite_master WHERE name = ?').get(name);
-    connection.db.exec(`DROP ${type} ${name}`);
-    connection.run(
-      'UPDATE spaces SET shape = shape + 1 WHERE space = (SELECT space FROM indexes WHERE name = ?)',
-      name,
-    );
-    connection.run('DELETE FROM indexes WHERE name = ?', name);
+    connection.db.exec(`DROP ${name.includes('_text_') ? 'TABLE' : 'INDEX'} ${name}`);
+    const space = connection.column<number>('DELETE FROM indexes WHERE name = ? RETURNING space').get(name) ?? 0;
+    connection.run('UPDATE spaces SET shape = shape + 1 WHERE space = ?', space);
   }
 }
 
@@ -88,13 +83,14 @@ export function dropIndexes(connection: Connection, names: readonly string[]): v
  * rows.
  */
 export class TextChanges {
-  readonly #connection: Connection;
   readonly #indexes: readonly { readonly name: string; readonly upto: number; readonly slot: number }[];
   /** Values of the columns of each row by its n: of those with trigrams before, of all now. None now: it is deleted. */
   readonly #changes = new Map<number, { readonly before: readonly Cell[]; readonly now: readonly Cell[] }>();
 
-  constructor(connection: Connection, indexes: readonly Index[]) {
-    this.#connection = connection;
+  constructor(
+    private readonly connection: Connection,
+    indexes: readonly Index[],
+  ) {
     this.#indexes = indexes.flatMap(({ name, spec, upto }) => {
       const column = textColumn(spec);
       return column === undefined || upto === null ? [] : [{ name, upto, slot: SLOTS.indexOf(column) }];
@@ -110,7 +106,7 @@ export class TextChanges {
   #textsOf(row: number): readonly Cell[] {
     const columns = this.#indexes.map(({ slot }) => SLOTS[slot]);
     return Object.values(
-      this.#connection.query<Record<string, Cell>>(`SELECT ${columns} FROM rows WHERE row = ?`).get(row) ?? [],
+      this.connection.query<Record<string, Cell>>(`SELECT ${columns} FROM rows WHERE row = ?`).get(row) ?? [],
     );
   }
 
@@ -121,8 +117,8 @@ export class TextChanges {
         const [old = null, next = null] = [before[i], now[slot]];
         if (old === next || n > upto) continue;
         if (old !== null)
-          this.#connection.run(`INSERT INTO ${name} (${name}, rowid, c) VALUES ('delete', ?, ?)`, n, old);
-        if (next !== null) this.#connection.run(`INSERT INTO ${name} (rowid, c) VALUES (?, ?)`, n, next);
+          this.connection.run(`INSERT INTO ${name} (${name}, rowid, c) VALUES ('delete', ?, ?)`, n, old);
+        if (next !== null) this.connection.run(`INSERT INTO ${name} (rowid, c) VALUES (?, ?)`, n, next);
       }
   }
 }

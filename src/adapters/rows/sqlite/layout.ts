@@ -6,7 +6,7 @@ import { isSought, sortValue } from '../../../domain/row.js';
 import { type Database, isDamage, openSqlite } from '../../openSqlite.js';
 
 /** Kept in `user_version`. Files hold nothing that the log does not: those of another layout are filled again. */
-export const LAYOUT = 7;
+export const LAYOUT = 8;
 
 /** Columns for values that are sought or sorted by. Further fields are read from `data`. */
 export const SLOTS = Array.from({ length: 16 }, (_, slot) => `s${slot}`);
@@ -31,7 +31,7 @@ const TABLES = `
   CREATE UNIQUE INDEX rows_id ON rows (space, id);
   CREATE INDEX rows_key ON rows (space, key) WHERE key IS NOT NULL;
   CREATE INDEX rows_from ON rows (space, from_pos);
-  CREATE TABLE seen (row INTEGER PRIMARY KEY, batch TEXT NOT NULL);
+  CREATE TABLE seen (row INTEGER PRIMARY KEY, batch TEXT);
   CREATE TABLE past (n INTEGER PRIMARY KEY, to_pos INTEGER NOT NULL, how TEXT NOT NULL, batch TEXT, row INTEGER NOT NULL,
     space INTEGER NOT NULL, key TEXT, id BLOB NOT NULL, from_pos INTEGER NOT NULL, created TEXT NOT NULL, updated TEXT NOT NULL,
     ${SLOTS.join(', ')}, data TEXT NOT NULL);
@@ -48,12 +48,8 @@ const PRAGMAS = `
   PRAGMA journal_size_limit = 4194304;
 `;
 
-export type Opening = {
-  /** A reader's connection never removes the log beside the file when it closes. */
-  readonly isReader?: boolean;
-  /** How long it waits for another connection that writes. */
-  readonly timeoutMs?: number;
-};
+/** A reader's connection never removes the log beside the file when it closes. `timeoutMs`: it waits for another that writes. */
+export type Opening = { readonly isReader?: boolean; readonly timeoutMs?: number };
 
 export function openTenantFile(file: string, { isReader = false, timeoutMs = 5_000 }: Opening = {}): Database {
   if (!existsSync(file)) throw new UnusableRowsError(`The file ${file} is gone.`);
@@ -134,12 +130,7 @@ export const slotCells = ({ slots }: Space, fields: Fields): Cell[] =>
     return name === undefined ? null : sortValue(ownValue(fields, name) ?? null);
   });
 
-const COLUMNS_OF_ALL: ReadonlyMap<string, string> = new Map([
-  ['created_at', 'created'],
-  ['updated_at', 'updated'],
-  ['id', 'id'],
-  ['n', 'row'],
-]);
+const COLUMNS_OF_ALL = new Map(Object.entries({ created_at: 'created', updated_at: 'updated', id: 'id', n: 'row' }));
 /** The column of a field that has one. `n` is the order of creation. */
 export const columnOf = ({ slots }: Space, field: string): string | undefined =>
   COLUMNS_OF_ALL.get(field) ?? SLOTS[slots.indexOf(field)];

@@ -1,13 +1,11 @@
 /** Pages of rows: finds what holds the conditions, and reads the page from an index of its sort where there is one. */
-import { LRUCache } from 'lru-cache';
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { sortValue } from '../../../domain/row.js';
-import type { Condition, Page, PageQuery, Sort, StoredRow } from '../../../ports/rowStore.js';
+import type { Condition, FieldCondition, Page, PageQuery, Sort, StoredRow } from '../../../ports/rowStore.js';
 import type { Database } from '../../openSqlite.js';
-import { orderSql, type Sql, sqlOf, valueSql } from './conditions.js';
 import { Connection, type SpaceNow } from './connection.js';
-import { sortSpec, textSpec } from './indexes.js';
-import { baseOf, type Cell, columnOf, isText } from './layout.js';
+import { OF_TEXT, sortSpec } from './indexes.js';
+import { baseOf, type Cell, columnOf, idCell, isText, type Space } from './layout.js';
 
 /** Entries of an index that are passed for each row that is found, before collecting and sorting them is quicker. */
 const ENTRIES_PER_ROW = 12.5;
@@ -16,7 +14,6 @@ const FEW = 2_000;
 const SHORTEST_IN_TRIGRAMS = 3;
 /** Rows that were created later than an index of trigrams, before their trigrams are written. */
 const MOST_LATER = 1_000;
-const KEPT_SETS_BYTES = 16 * 2 ** 20;
 
 /** Rows of a space, by their numbers: 1 where it is one of them. */
 class RowSet {
@@ -34,36 +31,27 @@ class RowSet {
     this.count += 1;
   }
 
-  numbers(direction: Sort['direction'] = 'asc', behind?: number, offset = 0, limit = this.count): number[] {
-    const step = direction === 'asc' ? 1 : -1;
-    const end = this.has.length;
+  numbers(): number[] {
     const found: number[] = [];
-    let skipped = 0;
-    for (let n = Math.min(behind ?? (step > 0 ? 0 : end), end) + step; n > 0 && n < end; n += step) {
-      if (found.length === limit) break;
-      if (this.has[n] !== 1) continue;
-      if (skipped === offset) found.push(n);
-      else skipped += 1;
-    }
+    for (let n = 1; n < this.has.length; n += 1) if (this.has[n] === 1) found.push(n);
     return found;
   }
 }
 
-/** Where the rows of a condition are found without looking at each of the space. The first ones are the quickest. */
-type Access = { readonly rank: number; readonly from: string; readonly row: string; readonly test: Sql };
-const RANKS = { ids: 0, equals: 0, trigrams: 1, compares: 2, null: 2, contains: 3 } as const;
-const NO_ACCESS = Number.POSITIVE_INFINITY;
+/** Where the rows of a condition are found without looking at each of the space. */
+type Access = { readonly from: string; readonly row: string; readonly test: Sql };
+/** By how quickly conditions are found, and how few rows they leave. */
+const QUICKEST: readonly Condition['kind'][] = ['ids', 'equals', 'contains', 'any', 'compares', 'null'];
+const hasTrigrams = (anyOf: readonly string[]): boolean =>
+  anyOf.every((part) => [...part].length >= SHORTEST_IN_TRIGRAMS);
+const costOf = (condition: Condition): number =>
+  condition.kind === 'contains' && !hasTrigrams(condition.anyOf) ? QUICKEST.length : QUICKEST.indexOf(condition.kind);
 
 type Found = { readonly total: number; readonly rows: readonly (() => StoredRow | undefined)[] };
 
 export class TenantRows extends Connection {
   /** An index with which the last page would have been found sooner. */
   wanted: string | undefined;
-  /** What was found, until the space changes. */
-  readonly #sets = new LRUCache<string, { readonly state: string; readonly set: RowSet }>({
-    maxSize: KEPT_SETS_BYTES,
-    sizeCalculation: ({ set }, key) => set.has.length + key.length + 1,
-  });
   /** Which statements of this moment ask for, and which they add to. */
   #members = new RowSet(0);
   #collected = new RowSet(0);
@@ -87,14 +75,22 @@ export class TenantRows extends Connection {
     this.wanted = undefined;
     const now = this.spaceNow(name);
     const { at = Number.POSITIVE_INFINITY, withTotal, maxCharacters } = query;
-    const none: Found = { total: 0, rows: [] };
-    const { total, rows } =
-      now === undefined ? none : at < now.state.changed ? this.#pageAt(now, query, at) : this.#pageNow(now, query);
-    return { rows: cut(rows, maxCharacters), ...(withTotal && { total }), state: now?.state ?? this.noRows() };
+    if (now === undefined) return { rows: [], ...(withTotal && { total: 0 }), state: this.noRows() };
+    const { total, rows } = at < now.state.changed ? this.#pageAt(now, query, at) : this.#pageNow(now, query);
+    const page: StoredRow[] = [];
+    let length = 0;
+    for (const read of rows) {
+      const row = read();
+      if (row === undefined) continue;
+      length += row.data.length;
+      if (page.length > 0 && length > maxCharacters) break;
+      page.push(row);
+    }
+    return { rows: page, ...(withTotal && { total }), state: now.state };
   }
 
   #pageNow(now: SpaceNow, query: PageQuery): Found {
-    const { conditions, sort, offset, limit, behind, withTotal } = query;
+    const { conditions, sort, offset, limit, behind } = query;
     const { rows } = now.state;
     const base = baseOf(now.space);
     const direction = sort[0]?.field === 'n' ? sort[0].direction : undefined;
@@ -103,21 +99,19 @@ export class TenantRows extends Connection {
       const sql = 'SELECT count(*) FROM seen WHERE row > ? AND row < ? AND batch = ?';
       return { total: rows - (this.column<number>(sql).get(base, base + now.next, only.batch) ?? 0), rows: [] };
     }
-    const isQuick = () => conditions.some((condition) => rankOf(this.#accesses(now, condition)) <= RANKS.trigrams);
-    const isFound = conditions.length > 0 && (direction === undefined || withTotal || isQuick());
-    const set = isFound ? this.#matching(now, conditions) : undefined;
+    const set = conditions.length === 0 ? undefined : this.#matching(now, conditions);
     let numbers: readonly number[];
     if (direction === undefined) numbers = this.#sorted(now, set, query);
-    else if (set !== undefined) numbers = set.numbers(direction, behind, offset, limit);
-    else {
-      // Found while they are read. Where nothing was ever deleted, the page's place is known.
-      const isDense = conditions.length === 0 && rows === now.next - 1;
-      const skipped = isDense ? offset : 0;
+    else if (set !== undefined) {
+      const all = set.numbers().filter((n) => behind === undefined || (direction === 'asc' ? n > behind : n < behind));
+      numbers = (direction === 'asc' ? all : all.reverse()).slice(offset, offset + limit);
+    } else {
+      // Where nothing was ever deleted, the page's place is known.
+      const skipped = rows === now.next - 1 ? offset : 0;
       const [from, to] =
         direction === 'asc' ? [(behind ?? 0) + skipped, now.next] : [0, (behind ?? now.next) - skipped];
-      const { text, cells } = sqlOf(conditions, now.space);
-      const all = [base + from, base + Math.min(to, now.next), ...cells, limit, offset - skipped];
-      numbers = this.#numbers(now, 'rows', `row > ? AND row < ? AND ${text}`, `row ${direction}`, all);
+      const range = [base + from, base + Math.min(to, now.next), limit, offset - skipped];
+      numbers = this.#numbers(now, 'rows', 'row > ? AND row < ?', `row ${direction}`, range);
     }
     return { total: set?.count ?? rows, rows: numbers.map((n) => () => this.row(base + n)) };
   }
@@ -159,7 +153,7 @@ export class TenantRows extends Connection {
   }
 
   /** Few rows one by one, else by looking at each of the space. */
-  #rest(now: SpaceNow, set: RowSet | undefined): Omit<Access, 'rank'> {
+  #rest(now: SpaceNow, set: RowSet | undefined): Access {
     const base = baseOf(now.space);
     if (set !== undefined && set.count <= now.state.rows / 8) {
       const cells = [JSON.stringify(set.numbers())];
@@ -209,26 +203,20 @@ export class TenantRows extends Connection {
 
   /** The rows that hold all conditions, of which there is at least one. */
   #matching(now: SpaceNow, conditions: readonly Condition[]): RowSet {
-    const key = `${now.space.number} ${JSON.stringify(conditions)}`;
-    // Pieces of a clean-up are of one position.
-    const state = `${now.state.changed} ${now.state.rows}`;
-    const kept = this.#sets.get(key);
-    if (kept?.state === state) return kept.set;
-    const ways = conditions.map((condition) => ({ condition, all: this.#accesses(now, condition) }));
     const left: Condition[] = [];
     let set: RowSet | undefined;
-    for (const { condition, all } of ways.toSorted((a, b) => rankOf(a.all) - rankOf(b.all)))
+    for (const condition of conditions.toSorted((a, b) => costOf(a) - costOf(b))) {
+      const all = this.#accesses(now, condition);
       if (all === undefined || (set !== undefined && set.count <= FEW)) left.push(condition);
       else set = this.#collect(now, all, set);
+    }
     if (left.length > 0) {
       const { test, ...rest } = this.#rest(now, set);
       const { text, cells } = sqlOf(left, now.space);
       const both = { text: `${test.text} AND ${text}`, cells: [...test.cells, ...cells] };
-      set = this.#collect(now, [{ ...rest, rank: NO_ACCESS, test: both }], set);
+      set = this.#collect(now, [{ ...rest, test: both }], set);
     }
-    set ??= new RowSet(0);
-    this.#sets.set(key, { state, set });
-    return set;
+    return set ?? new RowSet(0);
   }
 
   #collect(now: SpaceNow, all: readonly Access[], among: RowSet | undefined): RowSet {
@@ -251,24 +239,23 @@ export class TenantRows extends Connection {
     const { space } = now;
     const { text, cells } = sqlOf([condition], space);
     const test = { text: `space = ${space.number} AND ${text}`, cells };
-    const by = (index: string, rank: number) => [{ rank, from: `rows INDEXED BY ${index}`, row: 'row', test }];
-    if (condition.kind === 'ids') return by('rows_id', RANKS.ids);
+    const by = (index: string) => [{ from: `rows INDEXED BY ${index}`, row: 'row', test }];
+    if (condition.kind === 'ids') return by('rows_id');
     const column = columnOf(space, condition.field);
     if (column === undefined) return undefined;
     if (condition.kind === 'contains') {
       const field = space.assetType.fields.find(({ name }) => name === condition.field);
       if (field === undefined || !isText(field)) return undefined;
-      if (condition.anyOf.every((part) => [...part].length >= SHORTEST_IN_TRIGRAMS))
-        return this.#textAccesses(now, column, condition.anyOf, { text, cells });
+      if (hasTrigrams(condition.anyOf)) return this.#textAccesses(now, column, condition.anyOf, { text, cells });
     }
     const index = now.indexes.find(({ spec }) => spec === column || spec.startsWith(`${column}, `));
     if (index === undefined) this.wanted ??= `${column}, id`;
-    return index && by(index.name, RANKS[condition.kind]);
+    return index && by(index.name);
   }
 
   /** The trigrams of a column, and a look at the rows that were created since they were written. */
   #textAccesses(now: SpaceNow, column: string, anyOf: readonly string[], test: Sql): readonly Access[] | undefined {
-    const spec = textSpec(column);
+    const spec = OF_TEXT + column;
     const index = now.indexes.find((each) => each.spec === spec);
     const [upto, base] = [index?.upto ?? 0, baseOf(now.space)];
     if (index === undefined || now.next - upto > MOST_LATER) this.wanted ??= spec;
@@ -280,24 +267,81 @@ export class TenantRows extends Connection {
       cells: [base + upto, base + now.next, ...test.cells],
     };
     return [
-      { rank: RANKS.trigrams, from: index.name, row: `(rowid + ${base})`, test: matches },
-      { rank: RANKS.trigrams, from: 'rows NOT INDEXED', row: 'row', test: later },
+      { from: index.name, row: `(rowid + ${base})`, test: matches },
+      { from: 'rows NOT INDEXED', row: 'row', test: later },
     ];
   }
 }
 
-const rankOf = (all: readonly Access[] | undefined): number =>
-  all === undefined ? NO_ACCESS : Math.max(0, ...all.map(({ rank }) => rank));
+// Conditions and sorts as SQL over a row's columns; where a field has none, over its `data`.
 
-function cut(rows: Found['rows'], maxCharacters: number): readonly StoredRow[] {
-  const page: StoredRow[] = [];
-  let length = 0;
-  for (const read of rows) {
-    const row = read();
-    if (row === undefined) continue;
-    length += row.data.length;
-    if (page.length > 0 && length > maxCharacters) break;
-    page.push(row);
+/** `text`: an expression that is 1, or 0 or NULL. */
+type Sql = { readonly text: string; readonly cells: readonly Cell[] };
+
+const joined = (all: readonly Sql[], by: ' AND ' | ' OR ', none: '1' | '0'): Sql => ({
+  text: all.map(({ text }) => `(${text})`).join(by) || none,
+  cells: all.flatMap(({ cells }) => cells),
+});
+const anyOf = (all: readonly Sql[]): Sql => joined(all, ' OR ', '0');
+
+const sqlOf = (conditions: readonly Condition[], space: Space, from: 'rows' | 'past' = 'rows'): Sql =>
+  joined(
+    conditions.map((condition) => sqlOfOne(condition, space, from)),
+    ' AND ',
+    '1',
+  );
+
+function sqlOfOne(condition: Condition, space: Space, from: 'rows' | 'past'): Sql {
+  switch (condition.kind) {
+    case 'any':
+      return anyOf(condition.anyOf.map((each) => sqlOfOne(each, space, from)));
+    case 'ids':
+      return { text: 'id BETWEEN ? AND ?', cells: [idCell(condition.from), idCell(condition.to)] };
+    case 'outsideBatch': {
+      const batch = from === 'past' ? 'batch' : '(SELECT batch FROM seen WHERE seen.row = rows.row)';
+      return { text: `${batch} IS NOT ?`, cells: [condition.batch] };
+    }
+    default:
+      return sqlOfField(condition, space);
   }
-  return page;
+}
+
+/** What a field is compared and sorted by: its column, or what `data` says. */
+export const valueSql = (space: Space, field: string): string => columnOf(space, field) ?? `sort_of('${field}', data)`;
+
+const orderSql = (sort: readonly Sort[], space: Space): string =>
+  sort.map(({ field, direction }) => `${valueSql(space, field)} ${direction}`).join(', ');
+
+const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
+
+function sqlOfField(condition: Exclude<FieldCondition, { kind: 'ids' }>, space: Space): Sql {
+  const value = valueSql(space, condition.field);
+  const field = space.assetType.fields.find(({ name }) => name === condition.field);
+  const json = `data -> '$."${condition.field}"'`;
+  switch (condition.kind) {
+    case 'null':
+      return { text: `${value} IS ${condition.isNull ? '' : 'NOT '}NULL`, cells: [] };
+    case 'compares': {
+      // Times of creation and change are stored as they are.
+      const cell = field === undefined ? condition.value : sortValue(condition.value);
+      return { text: `${value} ${OPERATORS[condition.is]} ?`, cells: [cell] };
+    }
+    case 'differs': {
+      const { text, cells } = sqlOfField({ ...condition, kind: 'equals' }, space);
+      return { text: `(${text}) IS NOT 1`, cells };
+    }
+    case 'contains': {
+      const text = field === undefined || isText(field) ? value : json;
+      return anyOf(condition.anyOf.map((part) => ({ text: `instr(${text}, ?)`, cells: [part] })));
+    }
+    case 'equals': {
+      const values = condition.anyOf.filter((each) => each !== null);
+      const isNull = values.length < condition.anyOf.length ? [{ text: `${value} IS NULL`, cells: [] }] : [];
+      const list = `IN (${values.map(() => '?').join(', ')})`;
+      if (field === undefined) return anyOf([{ text: `${value} ${list}`, cells: values.map(String) }, ...isNull]);
+      // The value as it is, too: folding makes some alike, and truth values are numbers there.
+      const cells = [...values.map(sortValue), ...values.map((each) => JSON.stringify(each))];
+      return anyOf([{ text: `${value} ${list} AND ${json} ${list}`, cells }, ...isNull]);
+    }
+  }
 }

@@ -1,17 +1,22 @@
 /** What is asked of the files of rows, and what is replied, in whichever thread. */
-import type { PageQuery, RowsQuery, VersionQuery } from '../../../ports/rowStore.js';
+import { type RowReads, RowsUnavailableError, refuseHidden } from '../../../ports/rowStore.js';
 import { sendable } from '../../../supervision/threads.js';
 import type { RowFiles } from './files.js';
 import { makeIndex } from './indexes.js';
 import { lossOf } from './layout.js';
 import type { TenantRows } from './pages.js';
 
+type Asked<Kind extends 'rows' | 'page' | 'versions'> = {
+  readonly kind: Kind;
+  readonly space: string;
+  readonly query: Parameters<RowReads[Kind]>[1];
+};
 export type Question = { readonly tenant: string } & (
   | { readonly kind: 'progress' }
   | { readonly kind: 'spaces' }
-  | { readonly kind: 'rows'; readonly space: string; readonly query: RowsQuery }
-  | { readonly kind: 'page'; readonly space: string; readonly query: PageQuery }
-  | { readonly kind: 'versions'; readonly space: string; readonly query: VersionQuery }
+  | Asked<'rows'>
+  | Asked<'page'>
+  | Asked<'versions'>
   | { readonly kind: 'makeIndex'; readonly space: string; readonly spec: string }
 );
 
@@ -24,23 +29,12 @@ export type Reply =
 /** A list that took longer asks for the index that it lacked. */
 const SLOW_MS = 10;
 
-const HIDDEN = {
-  running: undefined,
-  filling: 'The rows of this tenant are being made.',
-  parked: 'The rows of this tenant are not shown: an event could not be applied.',
-} as const;
-
-function answerTo(question: Exclude<Question, { kind: 'makeIndex' }>, rows: TenantRows): Reply {
-  if (question.kind === 'progress') return { kind: 'answer', answer: rows.progress() };
-  if (question.kind === 'spaces') return { kind: 'answer', answer: rows.spaces() };
-  const message = HIDDEN[rows.mark().state ?? 'running'];
-  if (message !== undefined) return { kind: 'unavailable', message };
+function answerTo(question: Exclude<Question, { kind: 'makeIndex' }>, rows: TenantRows): unknown {
+  if (question.kind === 'progress' || question.kind === 'spaces') return rows[question.kind]();
+  refuseHidden(rows.mark().state);
   const { space } = question;
-  if (question.kind === 'rows') return { kind: 'answer', answer: rows.rows(space, question.query) };
-  if (question.kind === 'versions') return { kind: 'answer', answer: rows.versions(space, question.query) };
-  const start = performance.now();
-  const answer = rows.page(space, question.query);
-  return { kind: 'answer', answer, wanted: performance.now() - start > SLOW_MS ? rows.wanted : undefined };
+  if (question.kind === 'rows') return rows.rows(space, question.query);
+  return question.kind === 'page' ? rows.page(space, question.query) : rows.versions(space, question.query);
 }
 
 export async function replyTo(question: Question, files: RowFiles): Promise<Reply> {
@@ -48,18 +42,20 @@ export async function replyTo(question: Question, files: RowFiles): Promise<Repl
   try {
     if (question.kind !== 'makeIndex') {
       const rows = files.rowsOf(tenant);
-      return rows.atOneMoment(() => answerTo(question, rows));
+      const start = performance.now();
+      const answer = rows.atOneMoment(() => answerTo(question, rows));
+      const isSlow = question.kind === 'page' && performance.now() - start > SLOW_MS;
+      return { kind: 'answer', answer, wanted: isSlow ? rows.wanted : undefined };
     }
     const file = files.current(tenant);
     if (file !== undefined) await makeIndex(file, question.space, question.spec);
     return { kind: 'answer', answer: undefined };
   } catch (error) {
+    if (error instanceof RowsUnavailableError) return { kind: 'unavailable', message: error.message };
     const loss = lossOf(error);
     if (loss === undefined) return { kind: 'error', error: sendable(error) };
-    files.markLost(tenant, loss);
-    return {
-      kind: 'unavailable',
-      message: `The rows of ${tenant} cannot be read, and are made again from the event log.`,
-    };
+    files.lose(tenant);
+    const message = `The rows of ${tenant} cannot be read, and are made again from the event log.`;
+    return { kind: 'unavailable', message };
   }
 }

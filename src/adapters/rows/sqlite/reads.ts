@@ -7,14 +7,13 @@ import type { Cancellation } from '../../../supervision/cancellation.js';
 import { RowFiles } from './files.js';
 import { type Question, type Reply, replyTo } from './questions.js';
 
-const READERS = 2;
-
 /** So few rows are read in 0.2 ms at most, and a message to a thread and back takes as long. */
 const FEW_ROWS = 25;
 
 type Answered = Extract<Reply, { kind: 'answer' }>;
 
-export function openRowReads({ directory, readers = READERS }: { directory: string; readers?: number }): RowReads {
+/** @param readers threads that answer lists; one more answers what is short */
+export function openRowReads({ directory, readers }: { directory: string; readers: number }): RowReads {
   const threads = new ReaderThreads(directory, readers);
   return {
     rows: (ref, query, cancellation) => {
@@ -35,22 +34,22 @@ function answered(reply: Reply | undefined): Answered {
 }
 
 class ReaderThreads {
-  readonly #directory: string;
   readonly #files: RowFiles;
-  /** Pages may take long, and leave one thread to all other questions, which go first. */
+  /** Pages may take long, and leave one thread to all other questions. */
   readonly #pages: PQueue;
-  readonly #all: PQueue;
+  readonly #others = new PQueue({ concurrency: 1 });
   readonly #threads = new Set<Worker>();
   readonly #idle = new Set<Worker>();
   /** Indexes are made one at a time. Others are asked for again by later lists. */
-  #isMaking = false;
+  readonly #indexes = new PQueue({ concurrency: 1 });
   #isClosed = false;
 
-  constructor(directory: string, readers: number) {
-    this.#directory = directory;
+  constructor(
+    private readonly directory: string,
+    readers: number,
+  ) {
     this.#files = new RowFiles(directory, { isReader: true });
     this.#pages = new PQueue({ concurrency: readers });
-    this.#all = new PQueue({ concurrency: readers + 1 });
   }
 
   /** @param isShort it is answered here */
@@ -60,13 +59,16 @@ class ReaderThreads {
     // The types of messages cannot say that an answer is of its question's kind.
     if (isShort) return answered(await replyTo(question, this.#files)).answer as Answer;
     const isPage = question.kind === 'page';
-    const ask = () => this.#all.add(() => this.#answer(question, cancellation), { priority: isPage ? 0 : 1 });
-    const asked = isPage ? this.#pages.add(ask) : ask();
+    const asked = (isPage ? this.#pages : this.#others).add(() => this.#answer(question, cancellation));
     const { answer, wanted } = await new Promise<Answered>((resolve, reject) => {
       const forget = cancellation?.onCancel(() => reject(cancellation.reason));
       asked.then(resolve, reject).finally(forget);
     });
-    if (wanted !== undefined && isPage) this.#makeIndex({ ...question, kind: 'makeIndex', spec: wanted });
+    if (isPage && wanted !== undefined && this.#indexes.pending === 0) {
+      const index: Question = { ...question, kind: 'makeIndex', spec: wanted };
+      // The file may be gone or be damaged: then the next list asks again.
+      this.#indexes.add(() => this.#answer(index)).catch(() => undefined);
+    }
     return answer as Answer;
   }
 
@@ -87,7 +89,7 @@ class ReaderThreads {
 
   #start(): Worker {
     const thread = new Worker(new URL('./readerThread.js', import.meta.url), {
-      workerData: this.#directory,
+      workerData: this.directory,
       resourceLimits: { maxYoungGenerationSizeMb: 8 },
     });
     this.#threads.add(thread);
@@ -101,21 +103,11 @@ class ReaderThreads {
     return thread;
   }
 
-  #makeIndex(question: Question): void {
-    if (this.#isMaking || this.#isClosed) return;
-    this.#isMaking = true;
-    const done = (): void => {
-      this.#isMaking = false;
-    };
-    // The file may be gone or be damaged: then the next list asks again.
-    this.#answer(question).then(done, done);
-  }
-
   /** Questions that were asked are answered; an index that is being made is left as it is. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#pages.onIdle();
-    await this.#all.onIdle();
+    await this.#others.onIdle();
     this.#files.close();
     await Promise.all([...this.#threads].map((thread) => thread.terminate()));
   }
