@@ -85,6 +85,8 @@ export async function deliver(parts: DeliveryParts, { body, redeliveries }: Rece
   const { disabled, heldAfter = 0 } = targetOf(commands, job)?.webhook ?? {};
   // This process has not heard yet that it was enabled.
   if (disabled !== undefined && heldAfter < (job.enabledAt ?? 0)) return retryIn(faultMs);
+  // The operator who enables it expects attempts.
+  if (disabled !== undefined) gate.close(job);
   const pass = gate.enter(job, job.deliveryId, redeliveries);
   if (typeof pass === 'number') return retryIn(pass);
   try {
@@ -154,7 +156,8 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, pass: Pass)
   await parts.commands.directory.waitFor(loaded.requestedAt);
   const waitMs = await turnMs(parts, loaded);
   if (waitMs > 0) return { loaded, outcome: retryIn(waitMs) };
-  if (!(await pass.slot())) return { loaded, outcome: retryIn(0) };
+  const slotMs = await pass.slot();
+  if (slotMs !== undefined) return { loaded, outcome: retryIn(slotMs) };
   try {
     return await inSlot(parts, loaded, pass);
   } finally {
@@ -185,11 +188,12 @@ async function turnMs({ commands, broker, gate }: DeliveryParts, loaded: LoadedD
 
 /** The webhook as it is now, the attempt, and its outcome, for which the slot is free again. */
 async function inSlot(parts: DeliveryParts, loaded: LoadedDelivery, pass: Pass): Promise<Step> {
-  const { commands, metrics, logger } = parts;
+  const { commands, gate, metrics, logger } = parts;
   const endpoint = endpointOf(loaded);
   const target = targetOf(commands, endpoint);
   // It waits in the log, without a message: enabling the webhook publishes one for each open delivery.
   if (target === undefined || target.webhook.disabled !== undefined) {
+    gate.close(endpoint);
     if (target === undefined)
       await writeDelivery(commands, loaded, (current) => failDelivery(current, 'webhook removed'));
     return { loaded, outcome: DONE };
@@ -203,7 +207,7 @@ async function inSlot(parts: DeliveryParts, loaded: LoadedDelivery, pass: Pass):
   if (!start.appended) return { loaded: start.written };
   const result = await traceAttempt(parts.tracer, loaded, target.webhook, post);
   metrics?.attempted(endpoint, result);
-  pass.end();
+  pass.end(result);
   const written = await appendOutcome(parts, start.written, result);
   const { ok, status, durationMs } = result;
   const { deliveryId, delivery } = loaded;

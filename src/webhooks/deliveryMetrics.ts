@@ -19,12 +19,13 @@ type Labels = { readonly tenant: string; readonly webhook: string };
 const labelsOf = ({ tenant, webhookId }: Endpoint): Labels => ({ tenant, webhook: webhookId });
 
 /**
- * Attempts and failures are this process's own. Open deliveries and disabled webhooks are the same in all
+ * Attempts, failures and circuits are this process's own. Open deliveries and disabled webhooks are the same in all
  * processes.
  */
 export class DeliveryMetrics {
   readonly #attempts: Counter<'tenant' | 'webhook' | 'outcome'>;
   readonly #failed: Counter<'tenant' | 'webhook'>;
+  readonly #openCircuits = new Set<string>();
   /** Webhooks for which there are series. */
   #counted: ReadonlyMap<string, Known> = new Map();
 
@@ -62,6 +63,9 @@ export class DeliveryMetrics {
           for (const [about, value] of found) this.set(about, value);
         },
       });
+    gauge('webhook_circuit_open', '1 while a webhook that keeps failing gets nothing but a probe now and then.', () =>
+      [...webhooksOf(directory)].map(([key, { labels }]) => [labels, this.#openCircuits.has(key) ? 1 : 0]),
+    );
     const disabled = (): Values =>
       [...webhooksOf(directory).values()].flatMap(({ labels, cause }) => (cause ? [[{ ...labels, cause }, 1]] : []));
     gauge('webhook_disabled', '1 while it is disabled; the cause is admin, gone or failing.', disabled, ['cause']);
@@ -84,6 +88,12 @@ export class DeliveryMetrics {
     this.#failed.inc(labelsOf(endpoint));
   }
 
+  /** @param endpoint see `endpointKey` */
+  circuitChanged(endpoint: string, isOpen: boolean): void {
+    if (isOpen) this.#openCircuits.add(endpoint);
+    else this.#openCircuits.delete(endpoint);
+  }
+
   /**
    * Counters start at 0 for each webhook, since `increase` does not see the step from nothing to 1. Those of removed ones are
    * dropped: creating and removing webhooks would make the metrics grow without end.
@@ -94,6 +104,7 @@ export class DeliveryMetrics {
       if (present.has(key)) continue;
       for (const outcome of OUTCOMES) this.#attempts.remove({ ...labels, outcome });
       this.#failed.remove(labels);
+      this.#openCircuits.delete(key);
     }
     for (const { labels } of present.values()) {
       for (const outcome of OUTCOMES) this.#attempts.inc({ ...labels, outcome }, 0);

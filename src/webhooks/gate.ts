@@ -1,6 +1,6 @@
 /**
- * What a message passes before its attempt: its share of this process. All of it is memory that may be lost at any time: only
- * the log decides.
+ * What a message passes before its attempt: its receiver's circuit, and its share of this process. All of it is memory that
+ * may be lost at any time: only the log decides.
  *
  * Two capacities are shared by one rule, messages in flight and slots for attempts, so that one slow receiver never delays
  * another. Each receiver may use one and a half times what is free (dynamic thresholds, Choudhury and Hahne 1998): a single
@@ -9,7 +9,7 @@
  * tenant, then by webhook of the tenant.
  */
 import { LRUCache } from 'lru-cache';
-import { doubled } from '../domain/webhook/delivery.js';
+import { type AttemptResult, doubled } from '../domain/webhook/delivery.js';
 import { sleep } from '../supervision/waiting.js';
 
 export type Endpoint = { readonly tenant: string; readonly webhookId: string };
@@ -26,14 +26,16 @@ export type GateParts = {
   readonly slotsPerEndpoint: number;
   /** Milliseconds. */
   readonly now: () => number;
+  /** Called with the webhook's `endpointKey` when its circuit opens or closes. */
+  readonly onCircuit: (endpoint: string, isOpen: boolean) => void;
 };
 
 /** A message in flight. Leaving is the caller's part, in any case. */
 export type Pass = {
-  /** Waits for a slot for an attempt. @returns false if the process stops instead */
-  readonly slot: () => Promise<boolean>;
-  /** Frees the slot, the first time. */
-  readonly end: () => void;
+  /** Waits for a slot for an attempt. @returns undefined if it has one; else in how many milliseconds to try again */
+  readonly slot: () => Promise<number | undefined>;
+  /** Frees the slot, the first time. The result, if an attempt was made, counts for the receiver's circuit. */
+  readonly end: (result?: AttemptResult) => void;
   readonly leave: () => void;
 };
 
@@ -45,15 +47,29 @@ type Receiver = Share & {
   attemptMs: number;
   /** When the message that was put off last is redelivered (ms). The next one comes after it. */
   nextAt: number;
+  /** In a row, as this process saw. */
+  failures: number;
+  failingSince: number;
+  /** Not 0 while the circuit is open: nothing is sent before `probeAt`, and then one attempt, the probe. */
+  probeMs: number;
+  probeAt: number;
 };
 
 type Entry = {
+  readonly endpoint: Endpoint;
   readonly receiver: Receiver;
   readonly tenant: Share;
   /** When the attempt under way began (ms). */
   startedAt?: number | undefined;
+  isProbe?: boolean;
 };
 
+/**
+ * The circuit of a receiver that keeps failing opens, so that it uses up no attempts. The failures must span some time: a
+ * short burst opens nothing. The wait doubles with each probe that fails.
+ */
+const OPENING = { failures: 10, spanMs: 30_000 };
+const PROBE_MS = { first: 15_000, longest: 300_000 };
 /** Percent of the slots, and of messages in flight, that is reserved for tenants with few of their own. */
 const RESERVED_PERCENT = 10;
 /** A receiver's limit as a multiple of the free capacity. */
@@ -71,6 +87,7 @@ const LONGEST_IN_FLIGHT_MS = 3_000;
 /** Receivers that are remembered. One that is forgotten with messages in flight starts with a share of its own. */
 const MAX_RECEIVERS = 10_000;
 
+const HEALTHY = { failures: 0, failingSince: 0, probeMs: 0, probeAt: Number.NEGATIVE_INFINITY };
 const noShare = (): Share => ({ inFlight: 0, slots: 0, turn: 0 });
 
 export class Gate {
@@ -90,13 +107,15 @@ export class Gate {
   }
 
   /**
-   * Lets a message in; or says in how many milliseconds it may come again: the receiver has its share already, or another
-   * message of the delivery is in flight. That costs no read of the log.
+   * Lets a message in; or says in how many milliseconds it may come again: while the circuit is open, the receiver has its
+   * share already, or another message of the delivery is in flight. That costs no read of the log.
    */
   enter(endpoint: Endpoint, deliveryId: string, redeliveries: number): Pass | number {
     const receiver = this.#receiver(endpoint);
     const tenant = this.#tenants.get(endpoint.tenant) ?? noShare();
-    const entry: Entry = { receiver, tenant };
+    const entry: Entry = { endpoint, receiver, tenant };
+    const openMs = receiver.probeAt - this.#parts.now();
+    if (openMs > 0) return openMs * (1 + Math.random() / 2);
     if (!this.#hasRoom('inFlight', entry)) return this.#delayMs(receiver, redeliveries);
     if (this.#deliveries.has(deliveryId)) return DUPLICATE_DELAY_MS;
     this.#use('inFlight', entry, 1);
@@ -105,7 +124,7 @@ export class Gate {
     this.#deliveries.set(deliveryId, leaving);
     return {
       slot: () => this.#slot(entry),
-      end: () => this.#end(entry),
+      end: (result) => this.#end(entry, result),
       leave: () => {
         this.#use('inFlight', entry, -1);
         if (tenant.inFlight === 0) this.#tenants.delete(endpoint.tenant);
@@ -129,23 +148,55 @@ export class Gate {
     this.#waiting.clear();
   }
 
-  async #slot(entry: Entry): Promise<boolean> {
-    if (this.#isStopped) return false;
+  /** Closes the circuit, and forgets earlier failures. */
+  close(endpoint: Endpoint): void {
+    const receiver = this.#receiver(endpoint);
+    if (receiver.probeMs > 0) this.#parts.onCircuit(endpointKey(endpoint), false);
+    Object.assign(receiver, HEALTHY);
+  }
+
+  async #slot(entry: Entry): Promise<number | undefined> {
+    if (this.#isStopped) return 0;
     const isAdmitted = await new Promise<boolean>((resolve) => {
       this.#waiting.set(entry, resolve);
       this.#fillSlots();
     });
-    if (isAdmitted) entry.startedAt = this.#parts.now();
-    return isAdmitted;
+    if (!isAdmitted) return 0;
+    const { receiver } = entry;
+    const now = this.#parts.now();
+    entry.startedAt = now;
+    // It may have opened since the message entered.
+    const openMs = receiver.probeAt - now;
+    if (openMs > 0) {
+      this.#end(entry);
+      return openMs;
+    }
+    entry.isProbe = receiver.probeMs > 0;
+    // While the probe is in flight, the others wait.
+    if (entry.isProbe) receiver.probeAt = now + receiver.probeMs;
+    return undefined;
   }
 
-  #end(entry: Entry): void {
-    const { receiver, startedAt } = entry;
+  #end(entry: Entry, result?: AttemptResult): void {
+    const { endpoint, receiver, startedAt, isProbe = false } = entry;
     if (startedAt === undefined) return;
     entry.startedAt = undefined;
     this.#use('slots', entry, -1);
     this.#fillSlots();
-    receiver.attemptMs += SMOOTHING * (this.#parts.now() - startedAt - receiver.attemptMs);
+    if (result === undefined) return;
+    const now = this.#parts.now();
+    receiver.attemptMs += SMOOTHING * (now - startedAt - receiver.attemptMs);
+    if (result.ok) this.close(endpoint);
+    if (result.ok) return;
+    if (receiver.failures === 0) receiver.failingSince = now;
+    receiver.failures += 1;
+    const isOpen = receiver.probeMs > 0;
+    const opens = receiver.failures >= OPENING.failures && now - receiver.failingSince >= OPENING.spanMs;
+    // Only a probe counts: attempts that were in flight when the circuit opened say nothing new.
+    if (isOpen ? !isProbe : !opens) return;
+    receiver.probeMs = Math.min(PROBE_MS.longest, 2 * receiver.probeMs || PROBE_MS.first);
+    receiver.probeAt = now + receiver.probeMs;
+    if (!isOpen) this.#parts.onCircuit(endpointKey(endpoint), true);
   }
 
   #use(capacity: 'inFlight' | 'slots', { receiver, tenant }: Entry, change: 1 | -1): void {
@@ -205,7 +256,7 @@ export class Gate {
     const key = endpointKey(endpoint);
     const known = this.#receivers.get(key);
     if (known !== undefined) return known;
-    const receiver: Receiver = { ...noShare(), attemptMs: FIRST_GUESS_MS, nextAt: 0 };
+    const receiver: Receiver = { ...noShare(), ...HEALTHY, attemptMs: FIRST_GUESS_MS, nextAt: 0 };
     this.#receivers.set(key, receiver);
     return receiver;
   }

@@ -29,7 +29,7 @@ const RESTART_BACKOFF = { firstMs: 500, longestMs: 5_000 };
 
 /** Starts all three and restarts each one that fails. `stop` waits for the attempts in flight. */
 export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
-  const { commands, broker, settings, logger, acceptLog = false } = deps;
+  const { commands, broker, settings, logger, metrics, acceptLog = false } = deps;
   const { concurrency: slots } = settings;
   const inFlight = IN_FLIGHT_PER_SLOT * slots;
   const gate = new Gate({
@@ -38,6 +38,7 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
     slotsPerEndpoint: SLOTS_PER_ENDPOINT,
     // Monotonic: the wall clock may be set back.
     now: () => performance.now(),
+    onCircuit: (endpoint, isOpen) => metrics?.circuitChanged(endpoint, isOpen),
   });
   const delivery: DeliveryParts = { ...deps, gate };
 

@@ -37,6 +37,7 @@ it('attempts are counted by outcome, and what failed for good; a removed webhook
   expect(await values('webhook_attempts_total', id)).toEqual({ ...none, delivered: 1, failed: 1, timeout: 1, gone: 5 });
   expect(await values('webhook_deliveries_failed_total', id)).toEqual({ '': 1 });
   expect(await values('webhook_disabled', id)).toEqual({ gone: 1 });
+  expect(await values('webhook_circuit_open', id)).toEqual({ '': 0 });
   await acme().platform('DELETE', `/webhooks/${id}`);
   expect(await metrics()).not.toContain(id);
 });

@@ -1,10 +1,15 @@
+import type { AttemptResult } from '#app/domain/webhook/delivery.js';
 import { type Endpoint, Gate, type GateParts, type Pass } from '#app/webhooks/gate.js';
 
 const LIMITS = { inFlight: 200, slots: 50, slotsPerEndpoint: 20 };
+const SUCCEEDED: AttemptResult = { ok: true, status: 200, durationMs: 1, responseBody: '' };
+const FAILED: AttemptResult = { ok: false, reason: 'HTTP 500', status: 500, durationMs: 1, responseBody: '' };
 
 let now: number;
+let circuits: [string, boolean][];
 beforeEach(() => {
   now = 0;
+  circuits = [];
 });
 
 const gateOf = (limits: Partial<GateParts> = {}): Gate =>
@@ -12,6 +17,7 @@ const gateOf = (limits: Partial<GateParts> = {}): Gate =>
     ...LIMITS,
     ...limits,
     now: () => now,
+    onCircuit: (endpoint, isOpen) => circuits.push([endpoint, isOpen]),
   });
 
 /** `a` is a webhook of the tenant acme, `b/a` one of the tenant b. */
@@ -30,6 +36,16 @@ function entered(gate: Gate, endpoint: string): Pass {
   return pass;
 }
 
+/** Makes an attempt with this result. @returns for how many milliseconds its message is put off instead; 0: it was made */
+async function attempted(gate: Gate, endpoint: string, result: AttemptResult): Promise<number> {
+  const pass = gate.enter(named(endpoint), `delivery ${++deliveries}`, 0);
+  if (typeof pass === 'number') return pass;
+  const slotMs = await pass.slot();
+  if (slotMs === undefined) pass.end(result);
+  pass.leave();
+  return slotMs ?? 0;
+}
+
 describe('slots for attempts', () => {
   /** Requests attempts that last until they are ended. */
   function attempts(gate: Gate, endpoint: string, count: number): { begun: number; end: () => void } {
@@ -37,7 +53,7 @@ describe('slots for attempts', () => {
     const state = { begun: 0, end: () => ends.shift()?.() };
     const attempt = async (): Promise<void> => {
       const pass = entered(gate, endpoint);
-      if (!(await pass.slot())) return;
+      if ((await pass.slot()) !== undefined) return;
       state.begun += 1;
       ends.push(() => pass.end());
     };
@@ -87,8 +103,8 @@ describe('slots for attempts', () => {
     await begun();
     const waiting = entered(gate, 'a').slot();
     gate.stop();
-    expect(await waiting).toBe(false);
-    expect(await entered(gate, 'b').slot()).toBe(false);
+    expect(await waiting).toBe(0);
+    expect(await entered(gate, 'b').slot()).toBe(0);
     calling.end();
   });
 });
@@ -124,5 +140,70 @@ describe('messages in flight', () => {
     pass.leave();
     await left;
     await gate.left('before');
+  });
+});
+
+describe('the circuit of a webhook', () => {
+  let gate: Gate;
+  beforeEach(() => {
+    gate = gateOf();
+  });
+
+  /** How long its messages are put off (ms): up to half as long again as until the probe, by chance. */
+  function waitMs(endpoint = 'a'): number {
+    const pass = gate.enter(named(endpoint), 'delivery', 0);
+    if (typeof pass === 'number') return pass;
+    pass.leave();
+    return 0;
+  }
+
+  function expectProbeIn(ms: number): void {
+    expect(waitMs()).toBeGreaterThanOrEqual(ms);
+    expect(waitMs()).toBeLessThanOrEqual(1.5 * ms);
+  }
+
+  async function open(): Promise<void> {
+    for (let n = 0; n < 10; n++) {
+      if (n > 0) now += 5_000;
+      await attempted(gate, 'a', FAILED);
+    }
+  }
+
+  test('opens when enough failures in a row span enough time', async () => {
+    const before = entered(gate, 'a');
+    await open();
+    expectProbeIn(15_000);
+    expect(await before.slot()).toBe(15_000);
+    expect(circuits).toEqual([['acme.a', true]]);
+    expect(waitMs('b')).toBe(0);
+  });
+
+  test('half-open, it lets one attempt be made at a time', async () => {
+    await open();
+    now += 15_000;
+    const [probe, second] = [entered(gate, 'a'), entered(gate, 'a')];
+    expect(await probe.slot()).toBeUndefined();
+    expect(await second.slot()).toEqual(expect.any(Number));
+    expect(waitMs()).toBeGreaterThan(0);
+  });
+
+  test('a probe that succeeds closes it', async () => {
+    await open();
+    now += 15_000;
+    expect(await attempted(gate, 'a', SUCCEEDED)).toBe(0);
+    expect(waitMs()).toBe(0);
+    expect(circuits.at(-1)).toEqual(['acme.a', false]);
+    await attempted(gate, 'a', FAILED);
+    expect(waitMs()).toBe(0);
+  });
+
+  test('a probe that fails doubles the wait, up to the longest', async () => {
+    await open();
+    for (const wait of [15_000, 30_000, 60_000, 120_000, 240_000, 300_000, 300_000]) {
+      expectProbeIn(wait);
+      now += wait;
+      await attempted(gate, 'a', FAILED);
+    }
+    expect(circuits).toEqual([['acme.a', true]]);
   });
 });
