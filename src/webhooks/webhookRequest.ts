@@ -19,12 +19,13 @@ import {
 import { orderStream, tableStream } from '../domain/streams.js';
 import { payloadVersion } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
+import { exampleOf } from '../domain/webhook/exampleOrder.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { WebhookRequest } from './httpsTransport.js';
 
 /**
  * Makes a body as UTF-8 JSON. For an approval, each attempt and replay has the same bytes. For other order events, the order
- * is as it was then, and the reference records that it names are as they are now. A test has the custom data alone.
+ * is as it was then, and the reference records that it names are as they are now. A test sends an example.
  * @throws Error if the log does not hold the event that the delivery is about
  * @throws OrderDocumentTooLargeError, AnswerTooLargeError, RowsUnavailableError, EventStoreUnavailableError
  */
@@ -34,8 +35,8 @@ export async function makeBody(
   { customData }: Pick<Webhook, 'customData'>,
   subject: DeliverySubject,
 ): Promise<Buffer> {
-  const { orderId, purpose } = subject;
-  if (purpose === 'test') return bytesOf({ custom_data: customData });
+  const { kind, orderId, purpose } = subject;
+  if (purpose === 'test') return bytesOf({ ...exampleOf(kind, tenant), custom_data: customData });
   if (orderId === '') return bytesOf({ ...(await ofTable(commands, tenant, subject)), custom_data: customData });
   return bytesOf({ validated_order: await ofOrder(commands, tenant, subject), custom_data: customData });
 }

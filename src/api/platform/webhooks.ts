@@ -261,7 +261,7 @@ export const webhooks: Resource = {
     'POST /webhooks/:id/test': {
       id: 'platformTestWebhook',
       grows: CHANGES,
-      summary: 'Send it an event that is about nothing, with the custom data alone',
+      summary: 'Send it the example of a kind of event',
       allow: 'admins',
       body: json.bodyOf(testEventBody, { event: 'order.approved' }),
       status: 202,

@@ -58,7 +58,7 @@ export async function requestBackfill(
   return backfillId;
 }
 
-/** Sends an event of this kind that is about nothing, whether the webhook subscribes to it or not. */
+/** Sends an example of this kind of event, whether the webhook subscribes to it or not. */
 export function sendTestEvent(
   commands: DirectoryCommands,
   caller: Caller,

@@ -160,7 +160,7 @@ it('a test event is sent at once, whatever the webhook subscribes to', async () 
     expect(await accepted(`/webhooks/${id}/test`, { event: 'reference.cleaned_up' })).toEqual({ delivery_id: ANY_ID });
     const [call] = await receiver.received('/trial', 1);
     expect(call?.headers).toMatchObject({ 'webhook-event': 'reference.cleaned_up', 'webhook-replay': 'test' });
-    expect(parsed(call?.body)).toEqual({ custom_data: {} });
+    expect(parsed(call?.body)).toMatchObject({ type: 'reference.cleaned_up', data: {} });
   });
 });
 
