@@ -58,6 +58,12 @@ test('an approval is sent after some seconds, and can be taken back before', asy
   await page.getByRole('link', { name: 'Grand Café De Brug' }).first().click();
   await page.getByRole('heading', { level: 1, name: 'PO-011' }).waitFor();
   await page.getByText('1 of 4', { exact: true }).waitFor();
+  await window.press('Control+k');
+  await page.getByPlaceholder('Find orders, customers and pages').fill('po-013');
+  await page.getByRole('button', { name: /PO-013.*Grand Café De Brug/ }).click();
+  await page.getByRole('heading', { level: 1, name: 'PO-013' }).waitFor();
+  await page.goBack();
+  await page.getByText('1 of 4', { exact: true }).waitFor();
   await window.press('a');
   await page.getByRole('heading', { level: 1, name: 'PO-012' }).waitFor();
   await page.getByText('2 of 4', { exact: true }).waitFor();

@@ -17,10 +17,12 @@ import {
   UnstyledButton,
   useMantineColorScheme,
 } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { useDebouncedValue, useDisclosure } from '@mantine/hooks';
 import { Spotlight, type SpotlightActionData, spotlight } from '@mantine/spotlight';
+import { useQuery } from '@tanstack/react-query';
 import { Link, type LinkProps, useNavigate, useRouterState } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
+import icon from '../icon.svg';
 import { type Keys, useKeys } from './keys';
 import { languages, useLanguage } from './language';
 
@@ -33,6 +35,8 @@ export type MenuEntry = {
 };
 export type MenuGroup = { readonly label: string; readonly entries: readonly MenuEntry[] };
 
+export type Found = { readonly label: string; readonly actions: SpotlightActionData[] };
+
 type Props = {
   /** Whose data it is. */
   readonly title: string;
@@ -44,12 +48,14 @@ type Props = {
   /** Beside those of every page. */
   readonly keys: Keys;
   readonly keyRows: readonly (readonly [key: string, meaning: string])[];
-  /** What the palette finds beside the pages. */
-  readonly found?: { readonly label: string; readonly actions: SpotlightActionData[] };
+  /** What the palette offers beside the pages. */
+  readonly found?: Found;
+  /** What the palette finds for a text. */
+  readonly find?: (text: string) => Promise<readonly Found[]>;
   readonly children: ReactNode;
 };
 
-export function Frame({ title, groups, below, person, keys, keyRows, found, children }: Props) {
+export function Frame({ title, groups, below, person, keys, keyRows, found, find, children }: Props) {
   const { text } = useLanguage();
   const [isMenuOpen, menu] = useDisclosure(false);
   const [areKeysShown, help] = useDisclosure(false);
@@ -74,6 +80,7 @@ export function Frame({ title, groups, below, person, keys, keyRows, found, chil
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">
             <Burger opened={isMenuOpen} onClick={menu.toggle} hiddenFrom="sm" size="sm" aria-label={text.menu.open} />
+            <img src={icon} alt="" width={24} height={24} />
             <Text fw={600} truncate>
               <bdi>{title}</bdi>
             </Text>
@@ -121,7 +128,7 @@ export function Frame({ title, groups, below, person, keys, keyRows, found, chil
       </AppShell.Navbar>
       <AppShell.Main id="content">{children}</AppShell.Main>
       <KeysHelp isOpen={areKeysShown} keyRows={keyRows} onClose={help.close} />
-      <Palette groups={groups} {...(found === undefined ? {} : { found })} />
+      <Palette groups={groups} {...(found === undefined ? {} : { found })} {...(find === undefined ? {} : { find })} />
     </AppShell>
   );
 }
@@ -181,23 +188,43 @@ function KeysHelp({ isOpen, keyRows, onClose }: HelpProps) {
   );
 }
 
+const AFTER_TYPING_MS = 200;
+const FOUND_FROM = 2;
+
 /** Any page by typing its name, and what else there is. */
-function Palette({ groups, found }: Pick<Props, 'groups' | 'found'>) {
+function Palette({ groups, found, find }: Pick<Props, 'groups' | 'found' | 'find'>) {
   const { text } = useLanguage();
   const navigate = useNavigate();
+  const [typed, setTyped] = useState('');
+  const [search] = useDebouncedValue(typed.trim(), AFTER_TYPING_MS);
+  const searched = useQuery({
+    queryKey: ['find', search],
+    queryFn: () => find?.(search) ?? [],
+    enabled: search.length >= FOUND_FROM,
+    placeholderData: (before) => before,
+  });
   const pages = groups.flatMap(({ entries }) =>
     entries.map(({ to, label }) => ({ id: String(to), label, onClick: () => void navigate({ to: to as string }) })),
   );
+  const all = [
+    ...(search.length >= FOUND_FROM ? (searched.data ?? []) : []).map(({ label, actions }) => ({
+      label,
+      // The service has found them by other fields than those that show.
+      actions: actions.map((action) => ({ ...action, keywords: typed })),
+    })),
+    { label: text.menu.label, actions: pages },
+    ...(found === undefined ? [] : [found]),
+  ];
   return (
     <Spotlight
       shortcut={null}
-      limit={12}
-      nothingFound={text.orders.nothingFound}
+      limit={20}
+      query={typed}
+      onQueryChange={setTyped}
+      scrollable
+      nothingFound={searched.isFetching ? text.common.loading : text.orders.nothingFound}
       searchProps={{ placeholder: text.keys.palette, 'aria-label': text.keys.palette }}
-      actions={[
-        { group: text.menu.label, actions: pages },
-        ...(found === undefined ? [] : [{ group: found.label, actions: found.actions }]),
-      ]}
+      actions={all.map(({ label, actions }) => ({ group: label, actions }))}
     />
   );
 }

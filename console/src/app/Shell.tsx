@@ -3,10 +3,11 @@ import { Anchor, Menu, Text, UnstyledButton } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { api, bodyOf, type Role, type User } from '../api/client';
+import { type AnyRecord, api, bodyOf, type Role, type User } from '../api/client';
 import { assetTypesQuery, orderCountsQuery, setSession, tenantQuery } from '../api/queries';
 import { useTakeBack } from '../orders/approveLater';
-import { Appearance, Frame, type MenuEntry, type MenuGroup } from './Frame';
+import { titleOf, valueText } from './DataTable';
+import { Appearance, type Found, Frame, type MenuEntry, type MenuGroup } from './Frame';
 import { useLanguage } from './language';
 
 type Entry = MenuEntry & { readonly roles?: readonly Role[] };
@@ -54,6 +55,10 @@ function useMenu(user: User): readonly MenuGroup[] {
     .filter(({ entries }) => entries.length > 0);
 }
 
+const CUSTOMERS = 'dyn_party';
+/** Of each kind, in the palette. */
+const FOUND = 6;
+
 const counted = (count: number | undefined) => (count === undefined ? {} : { count });
 
 export function Shell({ user, children }: { readonly user: User; readonly children: ReactNode }) {
@@ -69,8 +74,40 @@ export function Shell({ user, children }: { readonly user: User; readonly childr
     description: name,
     onClick: () => void navigate({ to: '/tables/$table', params: { table: name } }),
   }));
+  const find = async (search: string): Promise<readonly Found[]> => {
+    const few = { search, perPage: 25 } as object;
+    const [orders, parties] = await Promise.all([
+      bodyOf(api.GET('/api/v1/platform/orders', { params: { query: few } })),
+      bodyOf(api.GET('/api/v1/platform/tables/{table}/assets', { params: { path: { table: CUSTOMERS }, query: few } })),
+    ]);
+    return [
+      {
+        label: text.menu.orders,
+        actions: orders.data.slice(0, FOUND).map(({ id, customer_reference, customer, processing_status: status }) => ({
+          id,
+          label: customer_reference ?? id,
+          description: [customer, status === null ? null : text.status[status]].filter(Boolean).join(' · '),
+          onClick: () => void navigate({ to: '/orders/$orderId', params: { orderId: id } }),
+        })),
+      },
+      {
+        label: text.orders.customer,
+        actions: (parties.data as readonly AnyRecord[]).slice(0, FOUND).map((party) => ({
+          id: party.id,
+          label: titleOf(party),
+          description: valueText(party.external_id),
+          onClick: () =>
+            void navigate({
+              to: '/tables/$table/records/$recordId',
+              params: { table: CUSTOMERS, recordId: party.id },
+            }),
+        })),
+      },
+    ];
+  };
   return (
     <Frame
+      find={find}
       title={tenant?.display_name ?? text.product}
       groups={useMenu(user)}
       below={

@@ -70,7 +70,7 @@ export const en = {
     title: 'Keys',
     help: 'Show the keys',
     search: 'Search in this page',
-    palette: 'Go to any page or action',
+    palette: 'Find orders, customers and pages',
     orders: 'Go to the orders to validate',
     tables: 'Go to the tables',
     activity: 'Go to the activity',

@@ -72,7 +72,7 @@ export const nl: Text = {
     title: 'Toetsen',
     help: 'De toetsen tonen',
     search: 'Zoeken op deze pagina',
-    palette: 'Naar een pagina of actie gaan',
+    palette: 'Orders, klanten en pagina’s zoeken',
     orders: 'Naar de te valideren orders',
     tables: 'Naar de tabellen',
     activity: 'Naar de activiteit',
