@@ -15,10 +15,10 @@ import { type Caller, type Commands, ValidationError } from './context.js';
 import { eventAt } from './streamPages.js';
 
 /** A request that may have a key. A key belongs to its client and table. */
-export type Keyed = { readonly table: string; readonly key?: string | undefined; readonly body: unknown };
+type Keyed = { readonly table: string; readonly key?: string | undefined; readonly body: unknown };
 
 /** What a request with the key has done. */
-export type KeyUse = {
+type KeyUse = {
   readonly body: string;
   /** Id of the record that it created, or of the order. */
   readonly subject?: string;

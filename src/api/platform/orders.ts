@@ -41,11 +41,7 @@ const reasonText = z
   .max(MAX_REASON_LENGTH, `must be at most ${MAX_REASON_LENGTH} characters.`);
 
 const rejectBody = z.strictObject({
-  reasons: boundedList({
-    element: reasonText,
-    max: MAX_LIST_ENTRIES,
-    type: 'must be an array of strings.',
-  })
+  reasons: boundedList(reasonText, MAX_LIST_ENTRIES, 'texts')
     .refine(
       (reasons) => Buffer.byteLength(JSON.stringify(reasons)) <= MAX_VALUE_BYTES,
       `must be at most ${MAX_VALUE_BYTES} bytes of JSON.`,

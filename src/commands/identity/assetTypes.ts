@@ -46,13 +46,7 @@ export const tableBody = z.strictObject({
   label: shortText.optional(),
   description: z.string('must be a string.').max(1000, 'must be at most 1000 characters.').default(''),
   unique_field: fieldName.default('external_id'),
-  fields: boundedList({
-    element: fieldBody,
-    max: MAX_FIELDS,
-    type: 'must be an array of fields.',
-    entries: 'fields',
-    min: [1, 'must have at least 1 field.'],
-  }),
+  fields: boundedList(fieldBody, MAX_FIELDS, 'fields'),
 });
 
 const refuseIf = (isWrong: boolean, field: string, message: string): void => {

@@ -18,12 +18,9 @@ import { hashSecret, newClientSecret } from './secrets.js';
 
 export const clientBody = z.strictObject({
   name: shortText,
-  scopes: boundedList({
-    element: z.enum(SCOPES, `must be one of ${SCOPES.join(', ')}.`),
-    max: MAX_LIST_ENTRIES,
-    type: 'must be an array of scopes.',
-    min: [1, 'must have at least 1 scope.'],
-  }).default([...DATA_SCOPES]),
+  scopes: boundedList(z.enum(SCOPES, `must be one of ${SCOPES.join(', ')}.`), MAX_LIST_ENTRIES, 'scopes').default([
+    ...DATA_SCOPES,
+  ]),
 });
 
 export type NewClientSecret = DirectoryChange & { readonly clientSecret: string };

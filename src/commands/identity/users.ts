@@ -12,12 +12,7 @@ import { changesOf, type DirectoryWrite, refuseMore, writeDirectory } from './di
 import { hashPassword, NOBODYS_HASH, newPassword, passwordMatches } from './secrets.js';
 
 const password = shortText.min(12, 'must be at least 12 characters.');
-const roles = boundedList({
-  element: z.enum(ROLES, `must be one of ${ROLES.join(', ')}.`),
-  max: MAX_LIST_ENTRIES,
-  type: 'must be an array of roles.',
-  min: [1, 'must have at least 1 role.'],
-});
+const roles = boundedList(z.enum(ROLES, `must be one of ${ROLES.join(', ')}.`), MAX_LIST_ENTRIES, 'roles');
 const locale = z
   .string('must be a string.')
   .regex(/^[a-z]{2}([-_][A-Z]{2})?$/, 'must be a locale such as en or nl_NL.');

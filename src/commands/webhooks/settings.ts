@@ -30,12 +30,7 @@ const url = z
   .refine(isTarget, 'must be an HTTPS URL without user and password, like https://erp.example.com/orders.')
   .meta({ format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]://' });
 export const eventKind = z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`);
-export const eventKinds = boundedList({
-  element: eventKind,
-  max: MAX_LIST_ENTRIES,
-  type: 'must be an array of kinds of event.',
-  min: [1, 'must have at least 1 kind of event.'],
-});
+export const eventKinds = boundedList(eventKind, MAX_LIST_ENTRIES, 'kinds of event');
 /** Any object, as it was given. */
 const customData = z
   .custom<CustomData>(
