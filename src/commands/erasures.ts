@@ -14,7 +14,7 @@ import { ERASURES_STREAM, orderStream, tableStream, tenantStream, usersStream } 
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from './context.js';
 import type { DirectoryCommands } from './identity/directoryWriter.js';
-import { appendEvents, loadStream, writeStream } from './writeStream.js';
+import { appendEvents, type Loaded, loadStream, NO_STREAM, writeStream } from './writeStream.js';
 
 type ErasedRecordName = {
   readonly table: string;
@@ -109,7 +109,7 @@ function traced(trace: Trace, effect: RowEffect, { table, id, orderId }: Place):
 }
 
 /**
- * Decides on all of a stream.
+ * Decides on all of a stream. After a conflict only what is new is read: a long stream would be written again meanwhile.
  * @returns what the erasure covers: everything before its own events
  */
 async function eraseFrom(
@@ -129,8 +129,13 @@ async function eraseFrom(
         : orderEffects(event as OrderEvent, orderId, orderModel);
     return effects.reduce<Trace>((before, effect) => traced(before, effect, place), trace);
   };
-  const load = () => loadStream(commands.eventStore, stream, evolve);
-  const decide = ({ isKnown, isThere, status }: Trace = NOTHING): readonly (RecordChanged | OrderEvent)[] => {
+  let known: Loaded<Trace> = { ...NO_STREAM, state: NOTHING };
+  const load = async (): Promise<Loaded<Trace>> => {
+    const next = await loadStream(commands.eventStore, stream, evolve, known.state, { from: known.revision + 1 });
+    if (next.revision !== NO_STREAM.revision) known = { ...next, state: next.state ?? NOTHING };
+    return known;
+  };
+  const decide = ({ isKnown, isThere, status }: Trace): readonly (RecordChanged | OrderEvent)[] => {
     if (!isKnown) throw new NotFoundError(`There never was a record ${id} in ${table}.`);
     if (!isThere) return [];
     if (status === undefined) return [{ type: 'RecordChanged', data: { id, set: erased } }];

@@ -9,6 +9,8 @@ export type StreamReads = Pick<EventStore, 'readSlice'>;
 const EVENTS_A_PAGE = 100;
 
 export type PagesOf = {
+  /** Default: the first event. */
+  readonly from?: Revision;
   /** Default: the last event. */
   readonly to?: Revision | undefined;
   readonly eventsAPage?: number;
@@ -22,14 +24,20 @@ export type PagesOf = {
 export async function* streamPages(
   log: StreamReads,
   stream: string,
-  { to = Number.MAX_SAFE_INTEGER, eventsAPage = EVENTS_A_PAGE, backwards = false, cancellation }: PagesOf = {},
+  {
+    from = 0,
+    to = Number.MAX_SAFE_INTEGER,
+    eventsAPage = EVENTS_A_PAGE,
+    backwards = false,
+    cancellation,
+  }: PagesOf = {},
 ): AsyncGenerator<readonly RecordedEvent[], void, void> {
-  for (let rest = { from: 0, to }; rest.from <= rest.to; ) {
+  for (let rest = { from, to }; rest.from <= rest.to; ) {
     cancellation?.throwIfCancelled();
     const { events, next } = await log.readSlice(stream, { ...rest, maxCount: eventsAPage, backwards });
     if (events.length > 0) yield events;
     if (next === undefined) return;
-    rest = backwards ? { from: 0, to: next } : { from: next, to };
+    rest = backwards ? { from, to: next } : { from: next, to };
     // A stream has no limit, and the embedded log reads on this thread.
     await nextTurn();
   }

@@ -117,29 +117,24 @@ export async function exportSnapshot(
 ): Promise<ExportSnapshot> {
   const snapshot = orderAlone(assetTypes, orderId, order);
   const related = new Map<string, Map<string, RecordView>>();
-  let found: readonly SnapshotPart[] = [{ table: order.table, record: snapshot.order }, ...snapshot.parts];
   // A record may refer to others in turn (an item to its unit code). Tables do not refer in circles: two rounds are all.
+  let found: readonly SnapshotPart[] = [{ table: order.table, record: snapshot.order }, ...snapshot.parts];
   while (found.length > 0) {
-    const wanted = new Map<string, { key: string; values: Set<string> }>();
-    for (const { table, record } of found) {
-      for (const relation of assetTypeOf({ assetTypes }, table).relationships) {
-        const value = nameIn(record, relation.field);
-        if (value === '' || !isReference(assetTypes, relation) || related.get(relation.table)?.has(value)) continue;
-        const of = wanted.get(relation.table) ?? { key: relation.key, values: new Set() };
-        wanted.set(relation.table, of);
-        of.values.add(value);
-      }
-    }
     const next: SnapshotPart[] = [];
-    for (const [table, { key, values }] of wanted) {
-      const known = related.get(table) ?? new Map<string, RecordView>();
-      related.set(table, known);
-      for (const stored of await records.find({ tenant, table }, key, [...values])) {
-        const record = recordView(assetTypeOf({ assetTypes }, table), stored);
-        known.set(nameIn(record, key), record);
-        next.push({ table, record });
+    for (const from of new Set(found.map((each) => each.table)))
+      for (const relation of assetTypeOf({ assetTypes }, from).relationships) {
+        const { table, key, field } = relation;
+        const known = related.get(table) ?? new Map<string, RecordView>();
+        const names = new Set(found.filter((each) => each.table === from).map(({ record }) => nameIn(record, field)));
+        const wanted = [...names].filter((name) => name !== '' && !known.has(name));
+        if (wanted.length === 0 || !isReference(assetTypes, relation)) continue;
+        related.set(table, known);
+        for (const stored of await records.find({ tenant, table }, key, wanted)) {
+          const record = recordView(assetTypeOf({ assetTypes }, table), stored);
+          known.set(nameIn(record, key), record);
+          next.push({ table, record });
+        }
       }
-    }
     found = next;
   }
   const entries = [...related].map(([table, records]) => [table, Object.fromEntries(records)]);
