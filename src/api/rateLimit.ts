@@ -48,15 +48,12 @@ export const limitNetwork: Check = (api, req) => {
 /** A check whose 401 answers use up the network's bucket: verifying tokens costs more than most answers. */
 export const countingRefusals =
   (check: Check): Check =>
-  (api, req, res) => {
-    const count = (error: unknown): never => {
+  async (api, req, res) => {
+    try {
+      await check(api, req, res);
+    } catch (error) {
       if (error instanceof HttpError && error.status === 401) takeOfNetwork(api, req);
       throw error;
-    };
-    try {
-      return check(api, req, res)?.catch(count);
-    } catch (error) {
-      count(error);
     }
   };
 

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { newId, now } from '../commands/clock.js';
-import { type Caller, NotFoundError } from '../commands/context.js';
-import { TenantParkedError, tenantNow } from '../commands/identity/directoryWriter.js';
+import { type Caller, NotFoundError, TryAgainError } from '../commands/context.js';
+import { tenantNow } from '../commands/identity/directoryWriter.js';
 import type { WebhookCommands } from '../commands/webhooks/settings.js';
 import { type Config, readConfig } from '../config.js';
 import type { Tenant } from '../domain/identity/directory.js';
@@ -78,7 +78,8 @@ export const withTenant = <T>(name: string, work: (tools: Tools) => Promise<T>):
 export const requireTenant = async ({ eventStore }: Tools, name: string): Promise<void> => {
   await tenantNow({ eventStore }, name).catch((error: unknown) => {
     if (error instanceof NotFoundError) throw new UsageError(error.message);
-    if (!(error instanceof TenantParkedError)) throw error;
+    // It is parked.
+    if (!(error instanceof TryAgainError)) throw error;
   });
 };
 

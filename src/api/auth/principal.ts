@@ -45,7 +45,7 @@ const invalidToken = (reason: string): HttpError =>
 async function current<T extends { readonly tenant: string }, Owner>(
   { directory, refresh }: Api,
   context: Request['context'],
-  verifying: Promise<T> | T,
+  verifying: Promise<T>,
   ownerOf: (tenant: Tenant, token: T) => Owner | undefined,
 ): Promise<readonly [T, Owner]> {
   try {
@@ -66,22 +66,21 @@ async function current<T extends { readonly tenant: string }, Owner>(
 }
 
 /** Requires a valid token of an API client of the tenant. @throws HttpError 401 */
-export const authenticateClient: Check = (api, { headers, context }) => {
+export const authenticateClient: Check = async (api, { headers, context }) => {
   const text = bearerToken(headers.authorization);
   if (text === undefined) throw missingToken();
-  const token = api.tokens.verify('client', text);
-  const enter = ({ clientId: id, permissions }: ClientToken, { name }: ApiClient): void => {
-    context.principal = { actor: { kind: 'client', id, name }, permissions };
-  };
-  // A verified token is nearly always cached: then the check stays synchronous.
-  const client = token instanceof Promise ? undefined : clientOf(context.tenant, token);
-  if (!(token instanceof Promise) && client !== undefined) return enter(token, client);
-  return current(api, context, token, clientOf).then((found) => enter(...found));
+  const [{ clientId: id, permissions }, { name }] = await current(
+    api,
+    context,
+    api.tokens.verify('client', text),
+    clientOf,
+  );
+  context.principal = { actor: { kind: 'client', id, name }, permissions };
 };
 
 /** The token's client, if its secret is still valid. */
-function clientOf({ name, clients }: Tenant, { tenant, clientId, credential }: ClientToken): ApiClient | undefined {
-  const client = tenant === name ? clients.get(clientId) : undefined;
+function clientOf({ clients }: Tenant, { clientId, credential }: ClientToken): ApiClient | undefined {
+  const client = clients.get(clientId);
   return client && liveHashes(client).some((hash) => credentialOf(hash) === credential) ? client : undefined;
 }
 

@@ -129,18 +129,14 @@ export class TokenService {
    * Verifies a token. The caller checks that its client or user still exists, or that the link was not used. Rejects with
    * InvalidTokenError.
    */
-  verify<K extends Kind>(kind: K, token: string): Promise<Claims[K]> | Claims[K] {
-    if (this.#verifiedBy !== this.#keys.stored()) {
-      this.#verifiedBy = this.#keys.stored();
+  async verify<K extends Kind>(kind: K, token: string): Promise<Claims[K]> {
+    const stored = this.#keys.stored();
+    if (this.#verifiedBy !== stored) {
+      this.#verifiedBy = stored;
       this.#known.clear();
     }
     const known = this.#known.get(`${kind} ${token}`);
-    return known !== undefined && known.expiresAt > Date.now() / 1000
-      ? (known as Claims[K])
-      : this.#verifyNow(kind, token);
-  }
-
-  async #verifyNow<K extends Kind>(kind: K, token: string): Promise<Claims[K]> {
+    if (known !== undefined && known.expiresAt > Date.now() / 1000) return known as Claims[K];
     const { data } = CLAIMS[kind].safeParse(await this.#claimsOf(kind, token));
     if (data === undefined) throw new InvalidTokenError('The token lacks claims.');
     this.#known.set(`${kind} ${token}`, data);

@@ -117,15 +117,12 @@ const cookieOptions = (req: Request, config: Api['config']): CookieOptions => ({
   secure: req.secure || !isLoopbackHost(requestHost(req, config)),
 });
 
-const TOO_MANY_WRONG = 'Too many wrong passwords; try again later.';
-
-const guessAt = (req: Request, email: string) =>
-  ({
-    kind: 'password',
-    tenant: req.context.tenant.name,
-    account: email.toLowerCase(),
-    network: networkOfRequest(req),
-  }) as const;
+/** @param find the owner of what was guessed. @throws HttpError 429 after too many wrong ones */
+function guessing<Owner>(api: Api, req: Request, email: string, find: () => Promise<Owner | undefined>) {
+  const account = email.toLowerCase();
+  const guess = { kind: 'password', tenant: req.context.tenant.name, account, network: networkOfRequest(req) } as const;
+  return withinGuesses(api, guess, 'Too many wrong passwords; try again later.', find);
+}
 
 /**
  * A thief of an open session must not be able to guess the password faster than at a sign-in.
@@ -133,7 +130,7 @@ const guessAt = (req: Request, email: string) =>
  */
 async function requirePassword(api: Api, req: Request, { email, passwordHash }: User, given: string): Promise<void> {
   const { tenant, deadline } = req.context;
-  const isRight = await withinGuesses(api, guessAt(req, email), TOO_MANY_WRONG, async () =>
+  const isRight = await guessing(api, req, email, async () =>
     (await passwordMatches(tenant.name, given, passwordHash, deadline)) ? true : undefined,
   );
   if (isRight !== true) throw new ValidationError({ old_password: ['The old_password field is wrong.'] });
@@ -142,8 +139,7 @@ async function requirePassword(api: Api, req: Request, { email, passwordHash }: 
 /** The user with this e-mail address and password. @throws HttpError 401; 429 after too many wrong ones */
 async function signedIn(api: Api, req: Request, email: string, password: string): Promise<User> {
   const { tenant, requestId, deadline } = req.context;
-  const guess = guessAt(req, email);
-  const user = await withinGuesses(api, guess, TOO_MANY_WRONG, async () => {
+  const user = await guessing(api, req, email, async () => {
     // Another process, such as the command line, may have added the user or changed the password.
     await api.refresh();
     return checkPassword(api.directory, tenant.name, email, password, deadline);
@@ -151,8 +147,8 @@ async function signedIn(api: Api, req: Request, email: string, password: string)
   if (user !== undefined) return user;
   api.log.warn({ tenant: tenant.name, address: addressOfRequest(req), requestId }, 'sign-in refused');
   const users = [...tenantOf(api.commands, tenant.name).users.values()];
-  const userId = users.find((each) => each.email === guess.account)?.id ?? null;
-  const data = { userId, network: guess.network, times: 1 };
+  const userId = users.find((each) => each.email === email.toLowerCase())?.id ?? null;
+  const data = { userId, network: networkOfRequest(req), times: 1 };
   void noteAccess(api, req.context, { type: 'SignInRefused', data });
   throw unauthenticated('The e-mail address or the password is wrong.');
 }

@@ -19,23 +19,13 @@ import { type Loaded, type LogAccess, loadStream, writeStream } from '../writeSt
 /** Directory commands decide on what the log says, then wait until the directory in memory knows the change. */
 export type DirectoryCommands = LogAccess & { readonly directory: Pick<TenantDirectory, 'waitFor'> };
 
-/** An event of the tenant cannot be applied, so its current state is unknown. */
-export class TenantParkedError extends TryAgainError {
-  constructor(stream: string, event: string, { cause }: ErrorOptions) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    super(
-      `The tenant is parked: ${event} of the stream ${stream} could not be applied: ${reason} Nothing is lost. A release with a fix goes on from there; "dynamic-assets tenant delete" ends the tenant.`,
-    );
-  }
-}
-
-/** The tenant as its own stream and one more of its directory streams say. @throws TenantParkedError */
+/** The tenant as its own stream and one more of its directory streams say. @throws TryAgainError if it is parked */
 async function loadTenant(
   eventStore: Commands['eventStore'],
   tenant: string,
   stream: string,
 ): Promise<Loaded<OwnTenant | undefined>> {
-  let parked: TenantParkedError | undefined;
+  let parked: TryAgainError | undefined;
   const evolve = (state: OwnTenant | undefined, event: RecordedEvent): OwnTenant | undefined => {
     const { id, type, data, metadata, position } = event;
     // A parked tenant can be deleted.
@@ -43,7 +33,10 @@ async function loadTenant(
     try {
       return evolveTenant(state, { type, data } as DirectoryEvent, metadata.occurredAt, position);
     } catch (error) {
-      parked = new TenantParkedError(event.stream, `${type} (${id})`, { cause: error });
+      const reason = error instanceof Error ? error.message : String(error);
+      parked = new TryAgainError(
+        `The tenant is parked: ${type} (${id}) of the stream ${event.stream} could not be applied: ${reason} Nothing is lost. A release with a fix goes on from there; "dynamic-assets tenant delete" ends the tenant.`,
+      );
       return state;
     }
   };
@@ -61,7 +54,7 @@ export type DirectoryChange = {
   readonly tenant: Tenant | undefined;
 };
 
-/** A command on the directory. Each throws NotFoundError for an unknown or a deleted tenant; TenantParkedError. */
+/** A command on the directory. Each throws NotFoundError for an unknown or a deleted tenant; TryAgainError for a parked one. */
 export type DirectoryWrite<Args extends readonly unknown[], Answer = unknown> = (
   commands: DirectoryCommands,
   caller: Caller,
@@ -108,7 +101,7 @@ export const writeTenant: DirectoryWrite<[stream: string, decide: Decide<Tenant 
   return { position, tenant: events.reduce(after, state) };
 };
 
-/** A tenant as the log has it now, for processes without a directory. @throws NotFoundError; TenantParkedError */
+/** A tenant as the log has it now, for processes without a directory. @throws NotFoundError; TryAgainError if it is parked */
 export async function tenantNow(
   { eventStore }: Pick<Commands, 'eventStore'>,
   tenant: string,
