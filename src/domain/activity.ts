@@ -79,10 +79,10 @@ function toldOf({ stream, metadata, ...read }: ReadEvent, orderModel: string, co
     }
     case 'SyncFailed':
       return { table: rest, details: { batch_ids: [data.id], reason: data.reason } };
+    case 'SyncStarted':
     case 'SyncCommitted':
       // The clean-up of a commit is told.
-      return data.operationId === undefined ? { table: rest, details: { batch_ids: [data.id] } } : undefined;
-    case 'SyncStarted':
+      if ('operationId' in data && data.operationId !== undefined) return undefined;
       return { table: rest, details: { batch_ids: [data.id] } };
     case 'OrderCreated':
       return { ...order, details: { status: data.status } };
@@ -112,6 +112,7 @@ function toldOf({ stream, metadata, ...read }: ReadEvent, orderModel: string, co
       return { subject: of('webhook', webhookId), orderId: orderId || undefined, table, details: { purpose, event } };
     }
     case 'SignedIn':
+    case 'SessionEnded':
       return { subject: of('user', data.userId) };
     case 'SignInRefused': {
       const { userId, network, times } = data;
@@ -148,8 +149,6 @@ function toldOf({ stream, metadata, ...read }: ReadEvent, orderModel: string, co
     }
     case 'UserRemoved':
       return { subject: of('user', data.id) };
-    case 'SessionEnded':
-      return { subject: of('user', data.userId) };
     case 'ApiClientCreated':
       return { subject: of('client', data.clientId), details: { name: data.name, scopes: data.scopes } };
     case 'WebhookCreated':

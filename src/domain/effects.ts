@@ -176,18 +176,12 @@ export function tableEffects({ type, data }: ReferenceTableEvent, space: string)
       return [replaced(space, data, {})];
     case 'TableCleanedUp':
       return [{ kind: 'cleanUp', space, batch: data.batchId, deleted: data.deleted }];
-    case 'BatchUpserted': {
-      const { batchId, changed, seen } = data;
-      return [
-        ...data.created.map((record) => created(space, record, batchId)),
-        ...changed.map((record) => replaced(space, record, movedTo(batchId))),
-        ...touched(space, seen, batchId),
-      ];
-    }
+    case 'BatchUpserted':
     case 'BatchUndone': {
       const { batchId, changed, seen } = data;
       return [
-        ...unpackIds(data.deleted).map((id) => deleted(space, id)),
+        ...('deleted' in data ? unpackIds(data.deleted) : []).map((id) => deleted(space, id)),
+        ...('created' in data ? data.created : []).map((record) => created(space, record, batchId)),
         ...changed.map((record) => replaced(space, record, movedTo(batchId))),
         ...touched(space, seen, batchId),
       ];

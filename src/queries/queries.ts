@@ -41,12 +41,11 @@ export function shownRows(rows: RowReads, progress: Pick<RowProgress, 'refusal' 
     ) =>
     async (space: SpaceRef, ...asked: Arguments): Promise<Answer> => {
       const ask = () => shown(space.tenant, () => read.call(rows, space, ...asked));
-      const answer = await ask();
-      if (answer.state.progress > 0) return answer;
+      let answer = await ask();
       // A tenant begins with rows: it has just been created, or they are lost, and that is not told of yet.
-      const answered = (await progress.waitFor(space.tenant, 1, FIRST_ROWS_MS)) ? await ask() : answer;
-      if (answered.state.progress === 0) throw new RowsUnavailableError('The rows of this tenant are being made.');
-      return answered;
+      if (answer.state.progress === 0 && (await progress.waitFor(space.tenant, 1, FIRST_ROWS_MS))) answer = await ask();
+      if (answer.state.progress === 0) throw new RowsUnavailableError('The rows of this tenant are being made.');
+      return answer;
     };
   return {
     rows: shownIn(rows.rows),

@@ -50,22 +50,16 @@ export async function recordHistory(
     return event === undefined ? [] : [{ ...difference, event }];
   });
   const done = entries.filter(({ event }) => isOperation(event)).map(({ event }) => event.correlationId);
-  const ofTable = where({ table: space.space, kind: OPERATIONS, correlation_id: [...new Set(done)] });
-  const asked = { conditions: ofTable, limit: MAX_ENTRIES };
-  const operations = done.length === 0 ? [] : (await activityPage(rows, space.tenant, asked)).entries;
+  const conditions = where({ table: space.space, kind: OPERATIONS, correlation_id: [...new Set(done)] });
+  const page =
+    done.length === 0 ? undefined : await activityPage(rows, space.tenant, { conditions, limit: MAX_ENTRIES });
   const operationIn = ({ event }: RecordHistoryEntry) =>
-    isOperation(event)
-      ? operations.find(({ correlationId }) => correlationId === event.correlationId)?.revision
-      : undefined;
+    page?.entries.find((each) => isOperation(event) && each.correlationId === event.correlationId)?.revision;
   return { entries: entries.map((entry) => ({ ...entry, operation: operationIn(entry) })), next };
 }
 
 /** The batch or the clean-up whose first event has this revision. */
-export async function operationOf(
-  rows: Rows,
-  { tenant, space: table }: SpaceRef,
-  revision: Revision,
-): Promise<ActivityEntry | undefined> {
+export async function operationOf(rows: Rows, { tenant, space: table }: SpaceRef, revision: Revision) {
   const at = (number: Revision) =>
     newestEntry(rows, tenant, where({ table, revision: number, kind: ['table.batch', 'table.clean_up'] }));
   const [found, before] = [await at(revision), await at(revision - 1)];

@@ -153,8 +153,10 @@ export class RecordQueries {
   async find(table: TableRef, field: string, values: readonly string[]): Promise<readonly StoredRecord[]> {
     const ids = values.flatMap((id) => storedId(id) ?? []);
     const { rows } = await this.#found(table, field === 'id' ? { ids } : { keys: values });
-    const byId = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    return this.#decided(table, byId);
+    return this.#decided(
+      table,
+      rows.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    );
   }
 
   #typeOf({ tenant, table }: TableRef): Pick<AssetType, 'fields'> {

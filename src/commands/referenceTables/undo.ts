@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
-import { type LeftAlone, undo } from '../../domain/referenceTable/undo.js';
+import { undo } from '../../domain/referenceTable/undo.js';
 import type { Position } from '../../ports/eventStore.js';
 import { cancellable } from '../../queries/asking.js';
 import { doneBy, operationOf } from '../../queries/recordHistory.js';
@@ -26,13 +26,8 @@ export const undoBody = z.strictObject({
     .optional(),
 });
 
-export type UndoResult = {
+export type UndoResult = Omit<ReturnType<typeof undo>, 'events'> & {
   readonly position: Position;
-  readonly restored: number;
-  /** Records that a batch had created. */
-  readonly deleted: number;
-  /** Records that were left alone. */
-  readonly left: readonly LeftAlone[];
   /** `after` of the next request; undefined at the end. */
   readonly next?: string | undefined;
 };

@@ -32,15 +32,14 @@ export function refusalOfCleanUp(
     return { confirm: [`The clean-up would delete ${deleted} records, not ${confirm}.`] };
   }
   if (guard === undefined || deleted <= (guard.minRecords ?? 0)) return undefined;
-  const remedy = `To delete them all the same, send "confirm": ${deleted}.`;
-  if (kept === 0) {
-    const none = `No record has the batch_id ${JSON.stringify(batchId)}`;
-    return { batch_id: [`${none}: the clean-up would delete all ${deleted} records. ${remedy}`] };
-  }
   const total = deleted + kept;
-  if (deleted * 100 <= guard.maxPercent * total) return undefined;
-  const share = `more than ${guard.maxPercent} percent`;
-  return { confirm: [`The clean-up would delete ${deleted} of ${total} records, ${share}. ${remedy}`] };
+  if (kept > 0 && deleted * 100 <= guard.maxPercent * total) return undefined;
+  const why =
+    kept > 0
+      ? `The clean-up would delete ${deleted} of ${total} records, more than ${guard.maxPercent} percent.`
+      : `No record has the batch_id ${JSON.stringify(batchId)}: the clean-up would delete all ${deleted} records.`;
+  const refusal = `${why} To delete them all the same, send "confirm": ${deleted}.`;
+  return kept > 0 ? { confirm: [refusal] } : { batch_id: [refusal] };
 }
 
 export type SyncEvent =

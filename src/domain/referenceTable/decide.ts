@@ -20,8 +20,8 @@ export interface KnownRecords {
   formerId(key: string): string | undefined;
 }
 
-export type Decision<Event> =
-  | { readonly ok: true; readonly events: readonly Event[] }
+export type Decision<Event, More = object> =
+  | ({ readonly ok: true; readonly events: readonly Event[] } & More)
   | { readonly ok: false; readonly errors: FieldErrors };
 
 const refuse = (field: string, message: string): { ok: false; errors: FieldErrors } => ({
@@ -94,10 +94,6 @@ export function updateRecord(
 
 export type BatchCounts = { readonly created: number; readonly updated: number; readonly unchanged: number };
 
-type BatchDecision =
-  | { readonly ok: true; readonly events: readonly BatchUpserted[]; readonly counts: BatchCounts }
-  | { readonly ok: false; readonly errors: FieldErrors };
-
 /**
  * Decides a whole batch, and reports all conflicts at once, under `items.<index>.<field>`.
  * @param items already checked (types, required fields)
@@ -108,7 +104,7 @@ export function upsertBatch(
   items: readonly RecordInput[],
   newIds: readonly string[],
   known: KnownRecords,
-): BatchDecision {
+): Decision<BatchUpserted, { readonly counts: BatchCounts }> {
   const errors: Record<string, string[]> = {};
   const changes: BatchChange[] = [];
   const counts = { created: 0, updated: 0, unchanged: 0 };

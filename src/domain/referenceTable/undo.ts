@@ -9,29 +9,24 @@ import {
   uniqueKeyOf,
   withoutNulls,
 } from './decide.js';
-import { type BatchUndone, type BatchUpserted, packIds } from './events.js';
+import { type BatchUndone, packIds } from './events.js';
 
 /** A record before and after the operation; undefined: it was not there. */
 export type Done = { readonly before?: KnownRecord | undefined; readonly after?: KnownRecord | undefined };
 
 /** A record that an undo leaves alone: it has changed or was deleted since, or another record has its key. */
-export type LeftAlone = {
+type LeftAlone = {
   readonly id: string;
   readonly key: string;
   readonly reason: 'changed' | 'deleted' | 'key_taken';
 };
 
-type Undo = {
-  readonly events: readonly (BatchUpserted | BatchUndone)[];
-  /** Records that are again as they were before. */
-  readonly restored: number;
-  /** Records that the operation had created. */
-  readonly deleted: number;
-  readonly left: readonly LeftAlone[];
-};
-
-/** @param undoes revision of the operation @param done what it did, as far as it is undone here */
-export function undo(assetType: AssetType, undoes: number, done: readonly Done[], known: KnownRecords): Undo {
+/**
+ * @param undoes revision of the operation
+ * @param done what it did, as far as it is undone here
+ * @returns `restored` and `deleted`: how many records are again as they were before, and how many it had created
+ */
+export function undo(assetType: AssetType, undoes: number, done: readonly Done[], known: KnownRecords) {
   const restored: BatchChange[] = [];
   const deleted: string[] = [];
   const left: LeftAlone[] = [];
