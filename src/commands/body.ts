@@ -1,7 +1,6 @@
 /** Checked bodies of requests, with errors by field as in spec §7: records by their asset type, others by a zod schema. */
 import { z } from 'zod';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { FieldErrorList } from '../domain/assetTypes/fieldErrors.js';
 import {
   FIELD_RULES,
   isStorableText,
@@ -9,7 +8,7 @@ import {
   readDateTime,
   UNSTORABLE_TEXT,
 } from '../domain/assetTypes/fieldTypes.js';
-import { type BodyKind, checkRecord, type RecordInput } from '../domain/assetTypes/recordSchema.js';
+import { type BodyKind, checkRecord, FieldErrorList, type RecordInput } from '../domain/assetTypes/recordSchema.js';
 import { MAX_STRING_LENGTH } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
 import { ValidationError } from './context.js';

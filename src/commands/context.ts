@@ -1,7 +1,7 @@
 /** What every command works with, and the errors that commands throw. */
 
 import type { RecordView } from '../domain/assetTypes/assetType.js';
-import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/fieldErrors.js';
+import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/recordSchema.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventKey } from '../domain/keyUse.js';
 import { MAX_ERRORS } from '../domain/limits.js';

@@ -1,7 +1,6 @@
 /** Orders: created and updated with the lists of parts in their bodies (spec §4.5, §4.6, §4.9); saved, approved and rejected. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
-import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
+import { checkRecord, FieldErrorList, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import type { User } from '../../domain/identity/events.js';
 import {
   approveOrder as decideApproval,

@@ -1,8 +1,7 @@
 /** Batch upserts (spec §4.7): all items or none, matched on the unique field. */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
-import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
+import { checkRecord, FieldErrorList, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { charactersOf } from '../../domain/jsonSize.js';
 import { MAX_BATCH_ITEMS, MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
 import { isSyncId } from '../../domain/referenceTable/cleanUp.js';

@@ -55,12 +55,10 @@ export const DATE_TIME =
 export function normalizeDateTime(value: string): string | undefined {
   const match = DATE_TIME.exec(value);
   if (match === null) return undefined;
-  const [, day = '', minutes, seconds = '00', fraction = '', , sign, zoneHours = 0, zoneMinutes = 0] = match;
-  const local = new Date(`${day}T${minutes}:${seconds}Z`);
+  const [, day = '', minutes, seconds = '00', fraction = '', , sign = '+', hours = '00', rest = '00'] = match;
   // JavaScript turns 30 February into 2 March.
-  if (!local.toISOString().startsWith(day)) return undefined;
-  const offset = (Number(zoneHours) * 60 + Number(zoneMinutes)) * 60_000;
-  const utc = new Date(local.getTime() + (sign === '-' ? offset : -offset)).toISOString();
+  if (!new Date(`${day}T00:00Z`).toISOString().startsWith(day)) return undefined;
+  const utc = new Date(`${day}T${minutes}:${seconds}${sign}${hours}:${rest}`).toISOString();
   return /^\d{4}-/.test(utc) ? `${utc.slice(0, 20)}${fraction.padEnd(6, '0').slice(0, 6)}Z` : undefined;
 }
 
@@ -68,15 +66,7 @@ export function normalizeDateTime(value: string): string | undefined {
 export const DECIMAL_TEXT = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
 
 /** The digits of a number without leading and trailing zeros. @param number matches DECIMAL_TEXT */
-export function significantDigits(number: string): string {
-  const digits = number
-    .replace(/[eE].*/, '')
-    .replace(/\D/g, '')
-    .replace(/^0+/, '');
-  let end = digits.length;
-  while (digits[end - 1] === '0') end -= 1;
-  return digits.slice(0, end);
-}
+const significantDigits = (number: string): string => number.replace(/[eE].*|\D/g, '').replace(/^0+|0+$/g, '');
 
 /** Whether a double keeps all digits of the number. @param number matches DECIMAL_TEXT */
 export const isHeldByDouble = (number: string): boolean =>
@@ -106,13 +96,9 @@ type FieldRules = {
   readonly isRanged: boolean;
 };
 
-const NO_STRING = new Refusal('must be a string.');
-const UNSTORABLE = new Refusal(UNSTORABLE_TEXT);
 const NO_NUMBER = new Refusal('must be a number.');
 const TOO_MANY_DIGITS = new Refusal(`must have at most ${DECIMAL_MAX_DIGITS} significant digits.`);
-const ROUNDED = new Refusal('must not be so large, or so close to 0, that it would be rounded.');
-const NO_INTEGER = new Refusal('must be an integer.');
-const NO_SAFE_INTEGER = new Refusal('must be an integer between -(2^53 - 1) and 2^53 - 1.');
+const NO_INTEGER = new Refusal('must be an integer between -(2^53 - 1) and 2^53 - 1.');
 const NO_DATE = new Refusal('must be a date in the form YYYY-MM-DD.');
 const NO_BOOLEAN = new Refusal('must be true or false.');
 const NO_DATE_TIME = new Refusal(
@@ -123,15 +109,13 @@ const NO_DATE_TIME = new Refusal(
 const isLonger = (text: string, maxLength: number): boolean => text.length > maxLength && [...text].length > maxLength;
 
 export function readText(value: unknown, maxLength: number): string | Refusal {
-  if (typeof value !== 'string') return NO_STRING;
+  if (typeof value !== 'string') return new Refusal('must be a string.');
   if (isLonger(value, maxLength)) return new Refusal(`must be at most ${maxLength} characters.`);
-  return isStorableText(value) ? value : UNSTORABLE;
+  return isStorableText(value) ? value : new Refusal(UNSTORABLE_TEXT);
 }
 
-function readInteger(value: unknown): number | Refusal {
-  if (typeof value !== 'number' || !Number.isInteger(value)) return NO_INTEGER;
-  return Number.isSafeInteger(value) ? value || 0 : NO_SAFE_INTEGER;
-}
+const readInteger = (value: unknown): number | Refusal =>
+  typeof value === 'number' && Number.isSafeInteger(value) ? value || 0 : NO_INTEGER;
 
 /** A number, as a number or a text, of at most 15 significant digits: more would be rounded silently. */
 function readDecimal(value: unknown): number | Refusal {
@@ -142,7 +126,9 @@ function readDecimal(value: unknown): number | Refusal {
   if (source.length > MAX_DIGITS) return TOO_MANY_DIGITS;
   if (!DECIMAL_TEXT.test(source)) return NO_NUMBER;
   if (significantDigits(source).length > DECIMAL_MAX_DIGITS) return TOO_MANY_DIGITS;
-  return isHeldByDouble(source) ? Number(source) || 0 : ROUNDED;
+  return isHeldByDouble(source)
+    ? Number(source) || 0
+    : new Refusal('must not be so large, or so close to 0, that it would be rounded.');
 }
 
 const readDate = (value: unknown): string | Refusal =>

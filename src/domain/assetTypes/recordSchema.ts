@@ -1,9 +1,59 @@
-/** Checks the records of request bodies against their asset type, and reports all errors at once (spec §4.5 to §4.7). */
-import { MAX_LIST_ENTRIES, MAX_STRING_LENGTH, MAX_VALUE_BYTES } from '../limits.js';
+/** Checks the records of request bodies against their asset type, and reports all errors by field at once (spec §4.5 to §4.7, §7). */
+import type { z } from 'zod';
+import { MAX_ERRORS, MAX_LIST_ENTRIES, MAX_STRING_LENGTH, MAX_VALUE_BYTES } from '../limits.js';
 import { shownName } from '../shownName.js';
 import type { AssetField, AssetType } from './assetType.js';
-import { FieldErrorList, type FieldErrors } from './fieldErrors.js';
 import { type Fields, type FieldValue, fieldRules, isUuid, ownValue, Refusal, readText } from './fieldTypes.js';
+
+/** Messages by field name, as in the body of a 422. */
+export type FieldErrors = { readonly [field: string]: readonly string[] };
+
+/** The first MAX_ERRORS messages. Field names come from outside, so `__proto__` must be a name like any other. */
+export class FieldErrorList {
+  readonly #errors = new Map<string, string[]>();
+  #count = 0;
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  get isFull(): boolean {
+    return this.#count >= MAX_ERRORS;
+  }
+
+  /** Adds an error once: shortened names may be equal. */
+  add(field: string, message: string): void {
+    const messages = this.#errors.get(field) ?? [];
+    if (this.isFull || messages.includes(message)) return;
+    this.#count += 1;
+    this.#errors.set(field, [...messages, message]);
+  }
+
+  addAll(errors: FieldErrors, prefix = ''): void {
+    for (const [field, messages] of Object.entries(errors)) {
+      for (const message of messages) this.add(`${prefix}${field}`, message);
+    }
+  }
+
+  /**
+   * What zod says of a body. Its messages follow "The … field".
+   * @param isAbsent whether the body has no value at the issue's path
+   */
+  addIssues(issues: readonly z.core.$ZodIssue[], isAbsent: (issue: z.core.$ZodIssue) => boolean): void {
+    for (const issue of issues) {
+      const field = issue.path.join('.');
+      if (issue.code === 'unrecognized_keys') {
+        for (const name of issue.keys.map(shownName))
+          this.add(field === '' ? name : `${field}.${name}`, `${name} is not a known field.`);
+      } else if (field === '') this.add('body', 'The body must be a JSON object.');
+      else this.add(field, `The ${field} field ${isAbsent(issue) ? 'is required.' : issue.message}`);
+    }
+  }
+
+  toErrors(): FieldErrors {
+    return Object.fromEntries(this.#errors);
+  }
+}
 
 /** Kinds of bodies, each with rules of its own. */
 export type BodyKind = 'create' | 'update' | 'batchItem';
@@ -25,23 +75,21 @@ type Read = (value: unknown) => FieldValue | Refusal;
 
 const NO_UUID = new Refusal('must be a UUID.');
 const EMPTY = new Refusal('must not be empty.');
-const NO_LIST = new Refusal('must be an array of strings.');
-const TOO_LONG_LIST = new Refusal(`must have at most ${MAX_LIST_ENTRIES} entries.`);
-const TOO_LARGE_LIST = new Refusal(`must be at most ${MAX_VALUE_BYTES} bytes of JSON.`);
+const NO_LIST = new Refusal(
+  `must be an array of at most ${MAX_LIST_ENTRIES} strings, and ${MAX_VALUE_BYTES} bytes of JSON at most.`,
+);
 
 const readUuid = (value: unknown): string | Refusal =>
   typeof value === 'string' && isUuid(value) ? value.toLowerCase() : NO_UUID;
 
 const readBatchId: Read = (value) => (value === '' ? EMPTY : readText(value, MAX_STRING_LENGTH));
 
-/** The length is checked first, so that the entries of a list that is too long cost nothing. */
 function readList(value: unknown, read: Read): readonly string[] | Refusal {
-  if (!Array.isArray(value)) return NO_LIST;
-  if (value.length > MAX_LIST_ENTRIES) return TOO_LONG_LIST;
+  // The length first, so that the entries of a list that is too long cost nothing.
+  const isList = Array.isArray(value) && value.length <= MAX_LIST_ENTRIES;
+  if (!isList || Buffer.byteLength(JSON.stringify(value)) > MAX_VALUE_BYTES) return NO_LIST;
   const entries = value.map(read);
-  const refused = entries.find((each) => each instanceof Refusal);
-  if (refused !== undefined) return new Refusal(`has an entry that ${refused.message}`);
-  return Buffer.byteLength(JSON.stringify(entries)) > MAX_VALUE_BYTES ? TOO_LARGE_LIST : entries.map(String);
+  return entries.find((each) => each instanceof Refusal) ?? entries.map(String);
 }
 
 /** Reads a value that is not null. */

@@ -6,7 +6,8 @@ import type { FieldType } from './fieldTypes.js';
 /** A field, the records that it refers to or that refer to this one, or both. */
 type Column = { readonly field?: AssetField; readonly relationship?: Relationship };
 type Columns = readonly Column[];
-type Options = Partial<AssetField>;
+/** `to`: the table of the record that the field refers to, by its id or external id; `as`: the name of the relationship. */
+type Options = Partial<AssetField> & { readonly to?: string; readonly as?: string };
 
 const SEARCHED = { filterable: true, sortable: true };
 const SHOWN = { filterable: false, sortable: false };
@@ -15,10 +16,16 @@ const REQUIRED = { required: true };
 /** Makes fields alike, of names separated by spaces. */
 const fields =
   (type: FieldType, search: typeof SHOWN) =>
-  (names: string, options: Options = {}): Columns =>
-    names
-      .split(' ')
-      .map((name) => ({ field: { name, label: labelOf(name), type, required: false, ...search, ...options } }));
+  (names: string, { to, as, ...options }: Options = {}): Columns =>
+    names.split(' ').map((name) => {
+      const field = { name, label: labelOf(name), type, required: false, ...search, ...options };
+      if (to === undefined) return { field };
+      const key = options.format === 'uuid' ? 'id' : 'external_id';
+      return {
+        field,
+        relationship: { name: as ?? name.slice(0, -3), kind: 'belongs_to', table: to, field: name, key },
+      };
+    });
 
 /** Text that people search by. */
 export const string = fields('String', SEARCHED);
@@ -35,19 +42,9 @@ const boolean = fields('Boolean', SHOWN);
 const uuid = (name: string, options: Options = {}): Columns =>
   string(name, { ...options, format: 'uuid', maxLength: 36 });
 
-const refersTo = (table: string, key: string, field: string, name = field.replace(/_id$/, '')): Column => ({
-  relationship: { name, kind: 'belongs_to', table, field, key },
-});
-const idOf = (table: string, field: string, options?: Options, name?: string): Columns => [
-  ...uuid(field, options),
-  refersTo(table, 'id', field, name),
-];
-const keyOf = (table: string, field: string, label: string, options?: Options, name?: string): Columns => [
-  ...string(field, { label, ...options }),
-  refersTo(table, 'external_id', field, name),
-];
-const partyOf = (name: string, label: string, field = `${name}_id`): Columns =>
-  keyOf('dyn_party', field, `${label} (party's external id)`, {}, name);
+/** The external id of a party. */
+const party = (name: string, label: string, as?: string): Columns =>
+  string(name, { label: `${label} (party's external id)`, to: 'dyn_party', ...(as && { as }) });
 /** The records of `table` whose field refers to this one. */
 const hasMany = (name: string, table: string, field: string): Columns => [
   { relationship: { name, kind: 'has_many', table, field, key: 'id' } },
@@ -69,7 +66,7 @@ const orderTable = tableOf({ supportingData: false, role: 'order' });
 /** Master Data: a part of an order, which names its parent: the order as `order`. */
 const partTable = (table: string, field: string, ...rest: Parameters<typeof orderTable>): AssetType => ({
   ...tableOf({ supportingData: false, role: 'part' }, [
-    idOf(table, field, REQUIRED, table.endsWith('_order') ? 'order' : undefined),
+    uuid(field, { to: table, ...(table.endsWith('_order') && { as: 'order' }), ...REQUIRED }),
   ])(...rest),
   parent: { field, table },
 });
@@ -130,16 +127,16 @@ export const dynParty = referenceTable('dyn_party', 'Parties', 'Customer informa
 export const stockModel: readonly AssetType[] = [
   orderTable('dyn_stock_order', 'Stock orders', 'All order information.', [
     ORDER_HEAD,
-    partyOf('buyer_customer_party', 'Buyer'),
-    partyOf('accounting_customer_party', 'Invoiced party'),
+    party('buyer_customer_party_id', 'Buyer'),
+    party('accounting_customer_party_id', 'Invoiced party'),
     CURRENCY,
     ORDER_STATE,
     hasMany('lines', 'dyn_order_line', 'order_id'),
   ]),
   partTable('dyn_stock_order', 'order_id', 'dyn_order_line', 'Order lines', 'All order line information.', [
     integer('line_number', { sortable: true }),
-    idOf('dyn_item', 'item_id'),
-    idOf('dyn_unit_code', 'unit_code_id'),
+    uuid('item_id', { to: 'dyn_item' }),
+    uuid('unit_code_id', { to: 'dyn_unit_code' }),
     decimal('quantity', REQUIRED),
     decimal('unit_price'),
     longText('description'),
@@ -151,7 +148,7 @@ export const stockModel: readonly AssetType[] = [
     string('brand_name'),
     string('sku', { label: 'SKU' }),
     EAN,
-    idOf('dyn_unit_code', 'base_unit_code_id', SHOWN),
+    uuid('base_unit_code_id', { to: 'dyn_unit_code', ...SHOWN }),
     plainString('category_id category_name product_id'),
     NET_WEIGHT,
     boolean('active'),
@@ -159,8 +156,8 @@ export const stockModel: readonly AssetType[] = [
   dynParty,
   codeTable('dyn_unit_code', 'Unit codes', 'Units of a product, such as box (UN/CEFACT Recommendation 20).', []),
   referenceTable('dyn_item_units_of_measure', 'Item units of measure', 'Palletization of items.', [
-    idOf('dyn_item', 'item_id', REQUIRED),
-    idOf('dyn_unit_code', 'unit_code_id', REQUIRED),
+    uuid('item_id', { to: 'dyn_item', ...REQUIRED }),
+    uuid('unit_code_id', { to: 'dyn_unit_code', ...REQUIRED }),
     decimal('quantity_per_unit', { label: 'Base units in one of this unit', ...REQUIRED }),
     integer('units_per_layer layers_per_pallet units_per_pallet'),
     GROSS_WEIGHT,
@@ -168,17 +165,17 @@ export const stockModel: readonly AssetType[] = [
     EAN,
   ]),
   referenceTable('dyn_party_items', 'Party items', 'Which products a customer may order.', [
-    keyOf('dyn_party', 'party_id', 'Party (its external id)', REQUIRED),
-    idOf('dyn_item', 'item_id', REQUIRED),
+    string('party_id', { label: 'Party (its external id)', to: 'dyn_party', ...REQUIRED }),
+    uuid('item_id', { to: 'dyn_item', ...REQUIRED }),
     string('customer_item_code', { label: "Customer's own item code" }),
     boolean('active'),
     date('valid_from valid_until', SHOWN),
   ]),
   referenceTable('dyn_order_history', 'Order history', 'Earlier orders of each customer.', [
-    keyOf('dyn_party', 'party_id', 'Party (its external id)', REQUIRED),
-    idOf('dyn_item', 'item_id'),
+    string('party_id', { label: 'Party (its external id)', to: 'dyn_party', ...REQUIRED }),
+    uuid('item_id', { to: 'dyn_item' }),
     string('item_external_id'),
-    idOf('dyn_unit_code', 'unit_code_id', SHOWN),
+    uuid('unit_code_id', { to: 'dyn_unit_code', ...SHOWN }),
     decimal('quantity'),
     date('order_date'),
     plainString('order_number'),
@@ -188,7 +185,7 @@ export const stockModel: readonly AssetType[] = [
 /** When and where goods are loaded or unloaded. */
 const stop = (name: 'loading' | 'unloading'): Columns =>
   [
-    keyOf('dyn_location', `${name}_location_id`, `${name} location (its external id)`),
+    string(`${name}_location_id`, { label: `${name} location (its external id)`, to: 'dyn_location' }),
     date(`${name}_date`),
     plainString(`${name}_time_from ${name}_time_until`, { maxLength: 8 }),
     plainString(`${name}_reference`),
@@ -203,16 +200,16 @@ export const transportModel: readonly AssetType[] = [
     string('transport_reference'),
     plainString('transport_mode', { maxLength: 32 }),
     plainString('incoterms', { maxLength: 3 }),
-    partyOf('buyer_customer_party', 'Client'),
-    partyOf('accounting_customer_party', 'Invoiced party'),
+    party('buyer_customer_party_id', 'Client'),
+    party('accounting_customer_party_id', 'Invoiced party'),
     ORDER_STATE,
     hasMany('consignments', 'dyn_consignment', 'transport_order_id'),
     hasMany('allowance_charges', 'dyn_allowance_charge', 'transport_order_id'),
   ]),
   partTable(...TRANSPORT_ORDER, 'dyn_consignment', 'Consignments', 'Loading and unloading information.', [
     string('consignment_reference'),
-    partyOf('consignor', 'Consignor', 'consignor_party_id'),
-    partyOf('consignee', 'Consignee', 'consignee_party_id'),
+    party('consignor_party_id', 'Consignor', 'consignor'),
+    party('consignee_party_id', 'Consignee', 'consignee'),
     stop('loading'),
     stop('unloading'),
     longText('notes'),
@@ -222,7 +219,7 @@ export const transportModel: readonly AssetType[] = [
     string('product_name'),
     longText('description'),
     decimal('quantity', REQUIRED),
-    idOf('dyn_packing_type', 'packing_type_id'),
+    uuid('packing_type_id', { to: 'dyn_packing_type' }),
     GROSS_WEIGHT,
     NET_WEIGHT,
     SIZES,
@@ -233,7 +230,7 @@ export const transportModel: readonly AssetType[] = [
   ]),
   partTable(...TRANSPORT_ORDER, 'dyn_allowance_charge', 'Allowances and charges', 'Charges related to a transport.', [
     boolean('charge_indicator', { label: 'Charge (true) or allowance (false)', ...REQUIRED }),
-    idOf('dyn_allowance_charge_reason', 'allowance_charge_reason_id'),
+    uuid('allowance_charge_reason_id', { to: 'dyn_allowance_charge_reason' }),
     decimal('amount', REQUIRED),
     CURRENCY,
     longText('notes'),

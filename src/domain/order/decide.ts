@@ -1,8 +1,7 @@
 /** The rules of an order and its parts (spec §3, §4.5, §4.6, §4.9, §6.4). Pure: times and ids are arguments. */
 import type { AssetType } from '../assetTypes/assetType.js';
-import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { changesOf, ownValue } from '../assetTypes/fieldTypes.js';
-import type { RecordInput } from '../assetTypes/recordSchema.js';
+import type { FieldErrors, RecordInput } from '../assetTypes/recordSchema.js';
 import { MAX_ERRORS, MAX_LIST_ENTRIES, MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import { type AssetTypes, errorsOf, wholeOrder } from './document.js';

@@ -1,7 +1,7 @@
 /** The document of an order (spec §2.3), made of a snapshot of what it names, and the problems that would spoil it. Pure. */
 import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
-import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
+import type { FieldErrors } from '../assetTypes/recordSchema.js';
 import { charactersOf } from '../jsonSize.js';
 import { MAX_ERRORS, MAX_ORDER_DOCUMENT } from '../limits.js';
 import type { Approval, ExportSnapshot, Problem, SnapshotPart } from './events.js';

@@ -3,9 +3,8 @@
  * parts are added, changed and removed. Pure, but for the ids of new parts.
  */
 import type { AssetType, Relationship } from '../assetTypes/assetType.js';
-import type { FieldErrorList } from '../assetTypes/fieldErrors.js';
 import { changesOf, isUuid, ownValue } from '../assetTypes/fieldTypes.js';
-import { checkRecord } from '../assetTypes/recordSchema.js';
+import { checkRecord, type FieldErrorList } from '../assetTypes/recordSchema.js';
 import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import { type AssetTypes, parentOf } from './document.js';

@@ -2,7 +2,7 @@
  * Clean-ups: what keeps one from deleting more than intended, and sync sessions of a table: batches that carry the session's id,
  * then one commit, which deletes what they did not carry.
  */
-import type { FieldErrors } from '../assetTypes/fieldErrors.js';
+import type { FieldErrors } from '../assetTypes/recordSchema.js';
 import type { EventOf } from '../eventTypes.js';
 
 /** A tenant's setting, off until it is set (spec §4.8). Refuses clean-ups of a batch id that no record has, and those that delete a larger share. */

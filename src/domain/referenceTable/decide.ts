@@ -1,8 +1,7 @@
 /** The rules of a reference table: keys are unique, batches are all or nothing, clean-ups are exact (spec §4.5 to §4.8). */
 import type { AssetType } from '../assetTypes/assetType.js';
-import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { changesOf, type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
-import type { RecordInput } from '../assetTypes/recordSchema.js';
+import type { FieldErrors, RecordInput } from '../assetTypes/recordSchema.js';
 import { charactersOf } from '../jsonSize.js';
 import { type BatchUpserted, packIds, type RecordChanged, type RecordCreated } from './events.js';
 
