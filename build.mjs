@@ -30,8 +30,7 @@ const DIST = join(ROOT, 'dist');
 const STAMPS = join(DIST, '.stamps.json');
 /** What is installed is known by the list that npm keeps: the compiler and what makes the pages are read. */
 const EACH_READS = ['build.mjs', 'package.json', 'package-lock.json', 'node_modules/.package-lock.json'];
-const COMMIT = '.commit';
-const NOT_OF_THE_SERVICE = ['site', 'snippets', 'console', '.stamps.json', COMMIT];
+const NOT_OF_THE_SERVICE = ['site', 'snippets', 'console', '.stamps.json'];
 const CONSOLE = ['src', 'build.mjs', 'index.html', 'package.json', 'tsconfig.json', 'vite.config.ts'];
 const TYPES = 'console/generated';
 
@@ -127,16 +126,6 @@ async function bundle() {
   await program.write({ dir: join(DIST, 'bundle') });
 }
 
-/** For `--version`. Not part of a build: a commit need not change what is built. */
-function noteCommit() {
-  const file = join(DIST, COMMIT);
-  const git = existsSync(join(ROOT, '.git'))
-    ? spawnSync('git', ['rev-parse', '--short=10', 'HEAD'], { cwd: ROOT, encoding: 'utf8' })
-    : undefined;
-  if (git?.status === 0) writeFileSync(file, git.stdout);
-  else rmSync(file, { force: true });
-}
-
 function stampsOfBuilds() {
   try {
     return JSON.parse(readFileSync(STAMPS, 'utf8'));
@@ -150,7 +139,6 @@ mkdirSync(DIST, { recursive: true });
 const isForced = process.argv.includes('--force');
 const stamps = stampsOfBuilds();
 let isBuilding = false;
-noteCommit();
 for (const [name, { reads, made, make }] of Object.entries(PARTS)) {
   // Before anything is read: what changes while it is built is built the next time.
   const read = hashOf([...EACH_READS, ...reads]);

@@ -1,5 +1,5 @@
 /** The settings: environment variables, checked once at the start, each with its default and meaning; version and roles. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 
@@ -7,12 +7,6 @@ import { z } from 'zod';
 export const version = (): string =>
   z.object({ version: z.string() }).parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')))
     .version;
-
-/** The commit that this was built of; undefined if it was built without git. */
-export function commit(): string | undefined {
-  const file = new URL('./.commit', import.meta.url);
-  return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
-}
 
 /** The roles of a process: all, unless `start --role` names some. */
 export const ROLES = ['api', 'projector', 'webhooks'] as const;

@@ -12,7 +12,7 @@ import { TenantUsage } from './api/tenantUsage.js';
 import { type Application, openApplication } from './commands/application.js';
 import { newId, now } from './commands/clock.js';
 import { type Config, ROLES, type Role, version } from './config.js';
-import type { LogAnchor } from './ports/logAnchor.js';
+import { isSameLog, type LogAnchor } from './ports/logAnchor.js';
 import { RowsUnavailableError } from './ports/rowStore.js';
 import type { Directory } from './projections/directory/directory.js';
 import { Progress } from './projections/progress.js';
@@ -32,7 +32,7 @@ import { registerFigures } from './service/figures.js';
 import { type EngineProbes, RowWatch, readiness } from './service/health.js';
 import { openKeys } from './service/keys.js';
 import { operatorParts, parkedTenants } from './service/operatorParts.js';
-import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
+import { openOwnLog } from './service/ownLog.js';
 import { startRowsThread } from './service/rowsThread.js';
 import { startTracing, traceAppends } from './service/tracing.js';
 import { HOW_TO_RESUME, heldSentence, heldWebhooks, openTransport, webhookSettings } from './service/webhooks.js';
@@ -68,13 +68,8 @@ class OpenParts {
   /** Closes all of them, whatever one throws. @throws the first error */
   async close(): Promise<void> {
     const failures: unknown[] = [];
-    for (const each of this.#closing.splice(0).reverse()) {
-      try {
-        await each();
-      } catch (error) {
-        failures.push(error);
-      }
-    }
+    for (const each of this.#closing.splice(0).reverse())
+      await (async () => each())().catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw failures[0];
   }
 }
@@ -143,15 +138,18 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
   const isFollowing = roles.has('projector');
   const isEmbedded = config.MONGODB_URL === undefined;
 
-  const ownLog = parts.add(await openOwnLog(config, { acceptLog }), (each) => each.close());
+  const ownLog = parts.add(await openOwnLog(config, acceptLog), (each) => each.close());
   const eventStore = traceAppends(ownLog, tracer);
   const broker = roles.has('webhooks')
     ? parts.add(await openBroker(config, says('the message broker is interrupted, and is tried again')), (each) =>
         each.close(),
       )
     : undefined;
-  const check = (whose: string, place: () => Promise<LogAnchor | undefined>, away: string) =>
-    refuseOtherSource(eventStore, whose, place, { acceptLog, onAway: says(away) });
+  // If the engine is away, its users check when it is back.
+  const check = async (whose: string, place: () => Promise<LogAnchor | undefined>, away: string) => {
+    const kept = await place().catch(says(away));
+    if (kept !== undefined) await isSameLog(eventStore, kept, { whose, acceptLog });
+  };
   if (broker !== undefined)
     await check('The webhook jobs', () => relayedAnchor(broker), 'the message broker cannot be reached');
   if (!isEmbedded) await check('The rows', () => keptCheckpoint(config), 'MongoDB cannot be reached');
@@ -201,13 +199,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
     ...(broker === undefined ? {} : { broker: () => broker.ping() }),
   };
   const parked = () => parkedTenants({ directory, progress });
-  registerFigures(metrics.registry, config, {
-    engines,
-    head: () => eventStore.head(),
-    watch,
-    parked,
-    broker,
-  });
+  registerFigures(metrics.registry, config, { engines, head: () => eventStore.head(), watch, parked, broker });
   const seen = { log, eventStore, progress, runJob: following?.run, directory };
   const tree = isApi ? parts.add(startAuditTree(config, log, metrics.registry), (each) => each.stop()) : undefined;
   const deps: ApiDeps = {

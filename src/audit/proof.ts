@@ -1,7 +1,6 @@
 /** Proves that an event is in the log as a signed checkpoint says (c2sp.org/tlog-proof). */
 import type { Erasures } from '../domain/erasure.js';
-import { erasuresOf } from '../ports/erasures.js';
-import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js';
+import { type EventStore, erasuresOf, type RecordedEvent, type Revision } from '../ports/eventStore.js';
 import type { StoredCheckpoint } from './checkpoints.js';
 import { type LogTree, leafOf, type TreeLog, untilHead } from './logTree.js';
 import { HASH_BYTES, inclusionProof, leafHash, rootOfProof, TILE_WIDTH } from './merkle.js';

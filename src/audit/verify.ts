@@ -3,8 +3,7 @@
  * stored tiles, which name the first event that is not what it was. Changes nothing.
  */
 import { Erasures } from '../domain/erasure.js';
-import { erasuresOf } from '../ports/erasures.js';
-import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+import { type EventStore, erasuresOf, type RecordedEvent } from '../ports/eventStore.js';
 import { leafHashOf, type OnProgress, type TreeLog, untilHead } from './logTree.js';
 import { HASH_BYTES, TILE_WIDTH, Tree } from './merkle.js';
 import type { Checkpoint } from './note.js';

@@ -2,7 +2,7 @@
 /** The command line `dynamic-assets`: a table of commands, and what comes before and after each. */
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
-import { commit, version } from '../config.js';
+import { version } from '../config.js';
 import { makeFilesPrivate } from '../service/dataDirectory.js';
 import { auditCommands } from './audit.js';
 import { backup } from './backup.js';
@@ -59,10 +59,9 @@ try {
 }
 
 function program(): Command {
-  const build = commit();
   const root = new Command('dynamic-assets')
     .description('Dynamic tables over one uniform REST interface, event-sourced.')
-    .version(build === undefined ? version() : `${version()} (${build})`)
+    .version(version())
     .addHelpText(
       'after',
       '\nSettings are environment variables: see "dynamic-assets config".\n\nExample:\n  $ dynamic-assets start',

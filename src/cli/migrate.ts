@@ -5,8 +5,13 @@ import { InvalidArgumentError } from 'commander';
 import { mapped } from '../adapters/eventstore/everyStore.js';
 import { withoutErasedBytes } from '../audit/logTree.js';
 import { parseStream, tenantStream } from '../domain/streams.js';
-import { erasuresOf } from '../ports/erasures.js';
-import type { AppendResult, EventStore, EventToAppend, RecordedEvent } from '../ports/eventStore.js';
+import {
+  type AppendResult,
+  type EventStore,
+  type EventToAppend,
+  erasuresOf,
+  type RecordedEvent,
+} from '../ports/eventStore.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { type DirectoryUse, useDirectory } from '../service/directoryUse.js';
 import { openStoredLog } from '../service/engines.js';

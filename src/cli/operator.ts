@@ -56,7 +56,7 @@ export async function withFirstLog<T>(
   config: Config = readConfig(process.env),
 ): Promise<T> {
   await prepareDataDirectory(config);
-  const eventStore = await openOwnLog(config, { acceptLog: false });
+  const eventStore = await openOwnLog(config);
   try {
     const secretBox = await operatorsBox(config, { eventStore });
     // This process keeps no directory, so nothing has to wait for it.

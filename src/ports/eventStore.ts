@@ -1,6 +1,7 @@
 /** The event log: append-only streams, and one total order over all of them. Its contract: `test/contract/eventStore.ts`. */
-import type { Erasures } from '../domain/erasure.js';
+import { type ErasureRecorded, Erasures } from '../domain/erasure.js';
 import type { EventKey } from '../domain/keyUse.js';
+import { ERASURES_STREAM } from '../domain/streams.js';
 
 /** An event's place in the order of all events; 0 is before the first one. */
 export type Position = number;
@@ -155,4 +156,20 @@ export class EventLogDamagedError extends EventStoreUnavailableError {
       options,
     );
   }
+}
+
+/** The erasures of a log as they are now, and a function that reads those since. */
+export async function erasuresOf(log: Pick<EventStore, 'readStream'>) {
+  const erasures = new Erasures();
+  let next = 0;
+  const readOn = async (): Promise<void> => {
+    for (const event of await log.readStream(ERASURES_STREAM, next)) {
+      // Two may read at once.
+      if (event.revision < next) continue;
+      next = event.revision + 1;
+      if (event.type === 'ErasureRecorded') erasures.add(event as RecordedEvent & ErasureRecorded, event.position);
+    }
+  };
+  await readOn();
+  return { erasures, readOn };
 }

@@ -54,7 +54,7 @@ async function workOn(tenant: string, request: JobRequest, options: WorkOptions)
 
 const { writer, share, close } = await openRowWriter(config, config.owner);
 // The main thread has already accepted or refused the log.
-const eventStore = await openOwnLog(config, { acceptLog: false });
+const eventStore = await openOwnLog(config);
 const options = { deliveryLogDays: config.DELIVERY_LOG_DAYS };
 try {
   await share(thread.stopping.signal, async (until, isOwn) => {

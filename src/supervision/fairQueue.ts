@@ -22,7 +22,6 @@ export class FairQueue {
   readonly #running = new Tally();
   /** Waiting work by group: groups in the order of their turns. */
   readonly #waiting = new Map<string, (() => void)[]>();
-  #waitingCount = 0;
 
   constructor(limits: FairQueueLimits) {
     this.#limits = { ofGroup: limits.atOnce, reserved: 0, ...limits };
@@ -55,7 +54,7 @@ export class FairQueue {
   }
 
   get waiting(): number {
-    return this.#waitingCount;
+    return [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
   }
 
   #hasRoom(group: string): boolean {
@@ -67,34 +66,26 @@ export class FairQueue {
   /** Resolves when this work may begin. */
   async #turn(group: string, cancellation: Cancellation | undefined): Promise<void> {
     const line = this.#waiting.get(group) ?? [];
-    if (line.length >= this.#limits.waitingOfGroup) {
+    if (line.length >= this.#limits.waitingOfGroup)
       throw new TooManyWaitingError('Too many requests wait for the same already.');
-    }
     this.#waiting.set(group, line);
-    this.#waitingCount += 1;
     await new Promise<void>((resolve, reject) => {
       line.push(resolve);
       cancellation?.onCancel(() => {
         const place = line.indexOf(resolve);
         if (place < 0) return;
         line.splice(place, 1);
-        this.#waitingCount -= 1;
         if (line.length === 0) this.#waiting.delete(group);
         reject(cancellation.reason);
       });
     });
   }
 
-  #end(group: string): void {
-    this.#running.add(group, -1);
-    this.#beginNext();
-  }
-
-  #beginNext(): void {
+  #end(ended: string): void {
+    this.#running.add(ended, -1);
     for (const [group, line] of this.#waiting) {
       if (!this.#hasRoom(group)) continue;
       const begin = line.shift();
-      this.#waitingCount -= 1;
       this.#waiting.delete(group);
       // To the end of the line.
       if (line.length > 0) this.#waiting.set(group, line);

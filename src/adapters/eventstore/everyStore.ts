@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import { type EventTypes, SCHEMA_VERSION, UnreadableEventError } from '../../domain/eventTypes.js';
 import { LOG_STREAM } from '../../domain/streams.js';
-import { erasuresOf } from '../../ports/erasures.js';
 import {
   AppendTooLargeError,
   type EventLog,
@@ -10,6 +9,7 @@ import {
   type EventToAppend,
   type EventType,
   type ExpectedRevision,
+  erasuresOf,
   MAX_EVENT_BYTES,
   type ReadSlice,
   type RecordedEvent,
