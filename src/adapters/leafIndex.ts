@@ -1,39 +1,46 @@
 /** The index of the tree's leaves: an SQLite file, made from the log, on every engine. */
 import type { LeafIndex, TreePlace } from '../ports/leafIndex.js';
 import { uuidBytes, uuidText } from './eventstore/sqlite/encoding.js';
-import { type Database, openDerived } from './openSqlite.js';
+import { type Database, isDamage, openSqlite, removeDatabase } from './openSqlite.js';
 
 /** Leaves of events with one id that are looked at for a proof. */
 const MAX_FOUND_LEAVES = 10;
 
-/** Raise `version` when the tables or the leaves change: an earlier file is made again. */
-const FILE = {
-  version: 1,
-  timeoutMs: 5_000,
-  schema: `
-    DROP TABLE IF EXISTS place;
-    DROP TABLE IF EXISTS leaves;
-    CREATE TABLE place (
-      only INTEGER PRIMARY KEY CHECK (only = 1),
-      log TEXT NOT NULL,
-      position INTEGER NOT NULL,
-      event_id TEXT,
-      size INTEGER NOT NULL,
-      edge BLOB NOT NULL
-    ) STRICT;
-    CREATE TABLE leaves (
-      event_id BLOB NOT NULL,
-      leaf INTEGER NOT NULL,
-      after INTEGER NOT NULL,
-      PRIMARY KEY (event_id, leaf)
-    ) STRICT, WITHOUT ROWID;`,
-};
+// A power cut undoes the last commits together with their place in the log, so they are read from the log again.
+const SCHEMA = `
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = NORMAL;
+  CREATE TABLE IF NOT EXISTS place (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    log TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    event_id TEXT,
+    size INTEGER NOT NULL,
+    edge BLOB NOT NULL
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS leaves (
+    event_id BLOB NOT NULL,
+    leaf INTEGER NOT NULL,
+    after INTEGER NOT NULL,
+    PRIMARY KEY (event_id, leaf)
+  ) STRICT, WITHOUT ROWID;`;
 
 type PlaceRow = Omit<TreePlace, 'eventId'> & { readonly eventId: string | null };
 type LeafRow = { readonly id: string; readonly leaf: number; readonly after: number };
 
 /** Opens the file, and creates it if it is missing. After damage the log is read again. */
-export const openLeafIndex = (file: string): LeafIndex => openDerived(file, FILE, leafIndexIn);
+export function openLeafIndex(file: string): LeafIndex {
+  const db = openSqlite(file, { timeout: 5_000 });
+  try {
+    db.exec(SCHEMA);
+    return leafIndexIn(db);
+  } catch (error) {
+    db.close();
+    if (!isDamage(error)) throw error;
+    removeDatabase(file);
+    return openLeafIndex(file);
+  }
+}
 
 function leafIndexIn(db: Database): LeafIndex {
   const place = db.prepare<[], PlaceRow>('SELECT log, position, event_id AS eventId, size, edge FROM place');

@@ -27,7 +27,7 @@ export function removeDatabase(file: string): void {
   for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true });
 }
 
-export function checkPages(db: Database): void {
+function checkPages(db: Database): void {
   const [said = 'ok'] = db.prepare<[], string>('PRAGMA quick_check(1)').pluck().all();
   const inOneLine = said.replace(/^\*{3} in database \w+ \*{3}\s+/, '').replaceAll('\n', '; ');
   if (said !== 'ok') throw Object.assign(new Error(inOneLine), { code: 'SQLITE_CORRUPT' });
@@ -51,43 +51,6 @@ export function damageOf(file: string): string | undefined {
     return error instanceof Error ? error.message : String(error);
   } finally {
     db?.close();
-  }
-}
-
-/** A small file that is made from the log: the contents of another version are ignored. */
-type DerivedFile = {
-  readonly version: number;
-  /** Drops the tables of earlier versions, and creates those of this one. */
-  readonly schema: string;
-  readonly timeoutMs: number;
-};
-
-/**
- * Opens the file, and creates it if it is missing. A damaged one is removed first.
- * @param use begins to use it: damage that it meets counts as well
- */
-export function openDerived<Used>(file: string, kind: DerivedFile, use: (db: Database) => Used): Used {
-  try {
-    return opened(file, kind, use);
-  } catch (error) {
-    if (!isDamage(error)) throw error;
-    removeDatabase(file);
-    return opened(file, kind, use);
-  }
-}
-
-function opened<Used>(file: string, { version, schema, timeoutMs }: DerivedFile, use: (db: Database) => Used): Used {
-  const db = openSqlite(file, { timeout: timeoutMs });
-  try {
-    // A power cut undoes the last commits together with their place in the log, so they are read from the log again.
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
-    const isCurrent = (): boolean => db.pragma('user_version', { simple: true }) === version;
-    const make = db.transaction(() => isCurrent() || db.exec(`${schema}; PRAGMA user_version = ${version}`));
-    if (!isCurrent()) make.immediate();
-    return use(db);
-  } catch (error) {
-    db.close();
-    throw error;
   }
 }
 
