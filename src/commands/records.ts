@@ -31,24 +31,10 @@ import { type Precondition, requireTag } from './preconditions.js';
 import type { DecisionRecords } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
 
-type Create<Input> = (
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-  input: Input,
-) => Promise<WrittenRecord>;
+/** A record's table, and who writes it. */
+type Target = { readonly commands: Application; readonly caller: Caller; readonly assetType: AssetType };
 
-type Update<Input> = (
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-  id: string,
-  input: Input,
-  /** Checked against the record before the change. */
-  precondition?: Precondition,
-) => Promise<WrittenRecord>;
-
-const createReferenceRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
+async function createReferenceRecord({ commands, caller, assetType }: Target, input: RecordInput) {
   const newId = commands.newId();
   const wanted = { keys: [uniqueKeyOf(assetType, input.fields)], ids: [input.id ?? newId] };
   let id = newId;
@@ -59,9 +45,14 @@ const createReferenceRecord: Create<RecordInput> = async (commands, caller, asse
   });
   const record = recordView(assetType, { id, createdAt: at, updatedAt: at, fields: input.fields });
   return { position, id, record };
-};
+}
 
-const updateReferenceRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
+async function updateReferenceRecord(
+  { commands, caller, assetType }: Target,
+  id: string,
+  input: RecordInput,
+  precondition?: Precondition,
+) {
   const key = ownValue(input.fields, uniqueFieldOf(assetType));
   const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };
   const currentIn = (known: DecisionRecords): StoredRecord => {
@@ -78,7 +69,7 @@ const updateReferenceRecord: Update<RecordInput> = async (commands, caller, asse
   const updatedAt = position === 0 ? before.updatedAt : at;
   const record = recordView(assetType, { ...before, updatedAt, fields: { ...before.fields, ...input.fields } });
   return { position, id, record };
-};
+}
 
 function accepted<Event>(decision: Decision<Event>): readonly Event[] {
   if (!decision.ok) throw new ValidationError(decision.errors);
@@ -89,26 +80,28 @@ const unknownRecord = ({ name }: AssetType, id: string): NotFoundError =>
   new NotFoundError(`There is no record ${id} in ${name}.`);
 
 /** @throws ValidationError when the parent field names no known order (or part of one) */
-const createPartRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
+async function createPartRecord(target: Target, input: RecordInput) {
+  const { commands, caller, assetType } = target;
   const id = commands.newId();
   const field = assetType.parent?.field ?? 'order_id';
   const unknown = new ValidationError({ [field]: [unknownParent(field)] });
-  const orderId = await orderOf(commands, caller.tenant, assetType, input.fields);
+  const orderId = await orderOf(target, input.fields);
   if (orderId === undefined) throw unknown;
   const add = (order: Order) => addPart(order, assetType, input, id);
   const { position, order } = await writeOrder(commands, caller, orderId, add).catch((error: unknown) => {
     throw error instanceof NotFoundError ? unknown : error;
   });
   return { position, id, record: partView(assetType, order, id) };
-};
+}
 
-const updatePartRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
-  const { position, order } = await writePart(commands, caller, assetType, id, (current) => {
+async function updatePartRecord(target: Target, id: string, input: RecordInput, precondition?: Precondition) {
+  const { assetType } = target;
+  const { position, order } = await writePart(target, id, (current) => {
     requireTag(precondition, partView(assetType, current, id));
     return updatePart(current, assetType, id, input);
   });
   return { position, id, record: partView(assetType, order, id) };
-};
+}
 
 /**
  * Removes a part of an order, with the parts that belong to it.
@@ -123,19 +116,14 @@ export async function removePart(
   const id = recordId(assetType.name, anyCaseId);
   const { assetTypes } = tenantOf(commands, caller.tenant);
   const decide = (order: Order) => decideRemoval(order, id, assetTypes);
-  return (await writePart(commands, caller, assetType, id, decide)).position;
+  return (await writePart({ commands, caller, assetType }, id, decide)).position;
 }
 
 /** @throws NotFoundError */
-async function writePart(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-  id: string,
-  decide: (order: Order) => OrderDecision,
-): Promise<WrittenOrder> {
+async function writePart(target: Target, id: string, decide: (order: Order) => OrderDecision): Promise<WrittenOrder> {
+  const { commands, caller, assetType } = target;
   const record = await commands.queries.records.get({ tenant: caller.tenant, table: assetType.name }, id);
-  const orderId = record && (await orderOf(commands, caller.tenant, assetType, JSON.parse(record)));
+  const orderId = record && (await orderOf(target, JSON.parse(record)));
   if (orderId === undefined) throw unknownRecord(assetType, id);
   return writeOrder(commands, caller, orderId, (order) => {
     // It was removed, and the read models, or another request, do not know yet.
@@ -145,18 +133,15 @@ async function writePart(
 }
 
 /** The id of the order that a part leads to by its fields and the rows of its parents; undefined for a dead end. */
-async function orderOf(
-  commands: Application,
-  tenant: string,
-  { parent }: AssetType,
-  fields: Fields,
-): Promise<string | undefined> {
+async function orderOf({ commands, caller, assetType }: Target, fields: Fields): Promise<string | undefined> {
+  const { parent } = assetType;
+  const { tenant } = caller;
   const id = ownValue(fields, parent?.field ?? '');
   if (parent === undefined || typeof id !== 'string') return undefined;
   const parentType = assetTypeOf(tenantOf(commands, tenant), parent.table);
   if (parentType.role === 'order') return id;
   const record = await commands.queries.records.get({ tenant, table: parent.table }, id);
-  return record === undefined ? undefined : orderOf(commands, tenant, parentType, JSON.parse(record));
+  return record === undefined ? undefined : orderOf({ commands, caller, assetType: parentType }, JSON.parse(record));
 }
 
 function partView(assetType: AssetType, order: Order, id: string): RecordView {
@@ -182,7 +167,7 @@ export async function createRecord(
   const create = async (own: Caller): Promise<WrittenRecord> => {
     if (role === 'order') return createOrder(commands, own, assetType, body);
     const createOne = role === 'part' ? createPartRecord : createReferenceRecord;
-    return createOne(commands, own, assetType, checkedInput(assetType, 'create', body));
+    return createOne({ commands, caller: own, assetType }, checkedInput(assetType, 'create', body));
   };
   return once<WrittenRecord>(commands, caller, { table, key, body }, create, async ({ subject: id, position }) => {
     if (id === undefined) return undefined;
@@ -202,12 +187,19 @@ export async function createRecord(
  * @param body a JSON object of the fields to change; other fields stay
  * @throws NotFoundError for an unknown record; PreconditionFailedError; ValidationError with every error by field
  */
-export const updateRecord: Update<unknown> = async (commands, caller, assetType, anyCaseId, body, precondition) => {
+export async function updateRecord(
+  commands: Application,
+  caller: Caller,
+  assetType: AssetType,
+  anyCaseId: string,
+  body: unknown,
+  precondition?: Precondition,
+): Promise<WrittenRecord> {
   const id = recordId(assetType.name, anyCaseId);
   if (assetType.role === 'order') {
     const before = (order: Order) => requireTag(precondition, orderView(assetType, id, order));
     return updateOrder(commands, caller, assetType, id, body, before);
   }
   const update = assetType.role === 'part' ? updatePartRecord : updateReferenceRecord;
-  return update(commands, caller, assetType, id, checkedInput(assetType, 'update', body), precondition);
-};
+  return update({ commands, caller, assetType }, id, checkedInput(assetType, 'update', body), precondition);
+}

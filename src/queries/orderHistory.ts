@@ -1,5 +1,6 @@
 /** The history of an order: its stream in the log, told entry by entry, the oldest first. */
 import type { Tenant } from '../domain/identity/directory.js';
+import { MAX_ENTRIES } from '../domain/limits.js';
 import type { OrderEvent } from '../domain/order/events.js';
 import { changeOfOrder, type OrderChange } from '../domain/order/order.js';
 import { orderStream } from '../domain/streams.js';
@@ -13,8 +14,6 @@ export type HistoryEntry = OrderChange &
     readonly eventType: string;
   };
 
-const EVENTS_AT_ONCE = 100;
-
 /** @param first revision of the first entry @throws the cancellation's reason */
 export async function* orderHistory(
   log: Pick<EventStore, 'readSlice'>,
@@ -23,10 +22,10 @@ export async function* orderHistory(
   first: Revision,
   cancellation: Cancellation,
 ): AsyncGenerator<HistoryEntry, void, void> {
-  const rest = { to: Number.MAX_SAFE_INTEGER, maxCount: EVENTS_AT_ONCE };
   for (let from: Revision | undefined = first; from !== undefined; ) {
     cancellation.throwIfCancelled();
-    const slice = await log.readSlice(orderStream(name, orderId), { from, ...rest });
+    const asked = { from, to: Number.MAX_SAFE_INTEGER, maxCount: MAX_ENTRIES };
+    const slice = await log.readSlice(orderStream(name, orderId), asked);
     for (const { type: eventType, data, position, revision, id: eventId, metadata } of slice.events) {
       const { occurredAt: at, actor, correlationId, causationId } = metadata;
       const change = changeOfOrder({ type: eventType, data } as OrderEvent, orderModel, orderId);
