@@ -29,7 +29,7 @@ import {
   removeDamaged,
 } from './service/engines.js';
 import { registerFigures } from './service/figures.js';
-import { type EngineProbes, RowWatch, readiness } from './service/health.js';
+import { type EngineProbes, readiness, watchRows } from './service/health.js';
 import { openKeys } from './service/keys.js';
 import { operatorParts, parkedTenants } from './service/operatorParts.js';
 import { openOwnLog } from './service/ownLog.js';
@@ -167,7 +167,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
         (each) => each.stop(),
       )
     : undefined;
-  const watch = isFollowing ? new RowWatch(eventStore, progress) : undefined;
+  const watch = isFollowing ? watchRows(eventStore, progress) : undefined;
 
   let tellReplaced = (): void => undefined;
   const replaced = new Promise<void>((resolve) => {

@@ -21,7 +21,7 @@ import {
 import { writeWhole } from './tiles.js';
 
 /** Ed25519, a file each in `<data directory>/keys/`, the oldest first: the last signs, and all verify. */
-export type CheckpointKeys = readonly { readonly privateKey: KeyObject; readonly publicKey: KeyObject }[];
+type CheckpointKeys = readonly { readonly privateKey: KeyObject; readonly publicKey: KeyObject }[];
 
 const KEY_FILE = /^checkpoint-\d{4}\.pem$/;
 const FIRST_KEY_FILE = 'checkpoint-0001.pem';
@@ -102,7 +102,7 @@ export function storedIn(note: string, keys: readonly NoteKey[]): StoredCheckpoi
   return { ...parseCheckpoint(text), note, key: verifierKey(key) };
 }
 
-export type CheckpointPlaces = {
+type CheckpointPlaces = {
   /** Where the tree is kept. */
   readonly directory: string;
   /** Gets a file for each size at which the tree was signed; none if undefined. */

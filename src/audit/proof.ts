@@ -59,7 +59,7 @@ const isErased = (event: RecordedEvent, erasures: Erasures): boolean =>
   event.metadata.erasedLeaf !== undefined || erasures.redact(event) !== event;
 
 /** An event to the byte, with its proof or the reason why it has none; without its erased values, if there are some. */
-export type ProvedLeaf = UnnumberedLeaf & { readonly revision: Revision };
+type ProvedLeaf = UnnumberedLeaf & { readonly revision: Revision };
 type UnnumberedLeaf = EventProof | { readonly leaf: string; readonly unproved: Exclude<Unproved, 'unknown'> };
 
 /** Events of a stream, in its order. */

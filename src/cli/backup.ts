@@ -100,7 +100,7 @@ const description = z.looseObject({
   /** Absent if the log is not embedded. */
   log: z.object({ streams: z.int(), appends: z.int(), events: z.int(), sha256: z.string() }).optional(),
 });
-export type Description = z.output<typeof description>;
+type Description = z.output<typeof description>;
 
 /** Undefined for a backup of an earlier release. @throws CliError if it cannot be read */
 export async function describedBackup(directory: string): Promise<Description | undefined> {

@@ -20,7 +20,7 @@ type OptionValues<Of extends Options> = {
   readonly [name in keyof Of]: Of[name] extends { parse(text: string, before: never): infer Value } ? Value : never;
 };
 
-export type Spec<Of extends Options, Result> = {
+type Spec<Of extends Options, Result> = {
   /** With the name of its group: `tenant create`. */
   readonly name: string;
   readonly about: string;

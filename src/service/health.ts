@@ -64,39 +64,30 @@ export const answerInTime = <T>(asked: Promise<T>): Promise<T> =>
 /** Between two looks while the start waits, in milliseconds. */
 const LOOK_MS = 20;
 
+export type RowWatch = ReturnType<typeof watchRows>;
+
 /** Watches the rows from outside: whether they have caught up with the log since the start, and how far they are behind. */
-export class RowWatch {
-  readonly #eventStore: Pick<EventStore, 'head'>;
-  readonly #progress: Pick<RowProgress, 'position' | 'filling'>;
-  #hasCaughtUp = false;
-
-  constructor(eventStore: Pick<EventStore, 'head'>, progress: Pick<RowProgress, 'position' | 'filling'>) {
-    this.#eventStore = eventStore;
-    this.#progress = progress;
-  }
-
-  /** Waits until the rows show the log as it is now. False after `timeoutMs`. */
-  async catchUp(timeoutMs: number): Promise<boolean> {
-    const head = await this.#eventStore.head();
-    const until = performance.now() + timeoutMs;
-    while (!this.#isAt(head) && performance.now() < until) await sleep(LOOK_MS);
-    return this.#hasCaughtUp;
-  }
-
-  #isAt(head: Position): boolean {
-    this.#hasCaughtUp ||= this.#progress.position >= head && this.#progress.filling().size === 0;
-    return this.#hasCaughtUp;
-  }
-
-  /** Positions that the rows are behind the log. @throws what the log throws */
-  async lag(): Promise<Position> {
-    return Math.max(0, (await this.#eventStore.head()) - this.#progress.position);
-  }
-
-  /** What is wrong; undefined if the rows have caught up since the start. @throws what the log throws */
-  async trouble(): Promise<string | undefined> {
-    const head = await this.#eventStore.head();
-    if (this.#isAt(head)) return undefined;
-    return `The rows have not caught up yet: they are at position ${this.#progress.position} of ${head}.`;
-  }
+export function watchRows(eventStore: Pick<EventStore, 'head'>, progress: Pick<RowProgress, 'position' | 'filling'>) {
+  let hasCaughtUp = false;
+  const isAt = (head: Position): boolean => {
+    hasCaughtUp ||= progress.position >= head && progress.filling().size === 0;
+    return hasCaughtUp;
+  };
+  return {
+    /** Waits until the rows show the log as it is now. False after `timeoutMs`. */
+    async catchUp(timeoutMs: number): Promise<boolean> {
+      const head = await eventStore.head();
+      const until = performance.now() + timeoutMs;
+      while (!isAt(head) && performance.now() < until) await sleep(LOOK_MS);
+      return hasCaughtUp;
+    },
+    /** Positions that the rows are behind the log. @throws what the log throws */
+    lag: async (): Promise<Position> => Math.max(0, (await eventStore.head()) - progress.position),
+    /** What is wrong; undefined if the rows have caught up since the start. @throws what the log throws */
+    async trouble(): Promise<string | undefined> {
+      const head = await eventStore.head();
+      if (isAt(head)) return undefined;
+      return `The rows have not caught up yet: they are at position ${progress.position} of ${head}.`;
+    },
+  };
 }

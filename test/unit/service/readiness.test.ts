@@ -1,6 +1,6 @@
 /** Whether the service says that it is ready, while engines and tenants come and go. */
 import type { RowProgress } from '#app/ports/rowStore.js';
-import { RowWatch, readiness } from '#app/service/health.js';
+import { readiness, watchRows } from '#app/service/health.js';
 
 describe('readiness', () => {
   const HEAD = 10;
@@ -24,7 +24,7 @@ describe('readiness', () => {
     };
     ask = readiness({
       engines: {},
-      watch: new RowWatch({ head: async () => HEAD }, progress),
+      watch: watchRows({ head: async () => HEAD }, progress),
       parked: () => [],
       behind: () => behind,
       rowsFailure: () => failure,
