@@ -8,26 +8,18 @@ import { ORDER_MODELS, type OrderModel } from './identity/events.js';
 import { onThisRelease, standardTables, type Tables } from './identity/tenantTables.js';
 
 const space = tableOf({ supportingData: false, role: 'reference' });
-const number = (name: string) => integer(name, { filterable: true, sortable: true });
+const number = (names: string) => integer(names, { filterable: true, sortable: true });
 
 /** A row for each event that somebody asked for; its id is the event's. The newest is the last that was created. */
 export const ACTIVITY = space('activity', 'Activity', 'What people, clients and the service did.', [
-  number('position'),
-  number('revision'),
-  string('kind'),
-  string('table'),
-  string('order_id'),
-  string('subject_kind'),
-  string('subject_id'),
+  number('position revision'),
+  string('kind table order_id subject_kind subject_id'),
   plainString('actor_kind'),
   string('actor_id'),
   plainString('actor_name'),
   string('correlation_id'),
   plainString('causation_id'),
-  longText('request'),
-  longText('counts'),
-  longText('fields'),
-  longText('details'),
+  longText('request counts fields details'),
 ]);
 
 /** A row for each delivery to a webhook; it was created when it was requested. */

@@ -52,21 +52,22 @@ const labelOf = ({ name, label }: AssetField): JsonSchema =>
 
 function outputField(assetType: AssetType, field: AssetField): JsonSchema {
   const annotations: JsonSchema = { ...labelOf(field), ...(field.readOnly === true ? { readOnly: true } : {}) };
-  const value = outputValue(field);
+  const value = schemaOf(field, false);
   // Records older than the field have null in it, even if it is required now.
   const isAlwaysSet = field.required && (field.custom !== true || field.name === assetType.uniqueField);
   return isAlwaysSet ? { ...annotations, ...value } : { ...annotations, ...orNull(value) };
 }
 
-function outputValue(field: AssetField): JsonSchema {
-  if (field.list === true) return { type: 'array', items: fieldRules(field.type).output };
-  if (field.format === 'uuid') return { type: 'string', format: 'uuid' };
-  if (field.oneOf !== undefined) {
-    // `failed` is shown but never accepted: only the service sets it (spec §3).
-    const shown = field.name === 'processing_status' ? [...field.oneOf, FAILED] : field.oneOf;
-    return { type: 'string', enum: shown };
-  }
-  return fieldRules(field.type).output;
+/** A value that is not null: of an answer, or of a body. */
+function schemaOf({ name, type, format, oneOf, list, maxLength }: AssetField, isInput: boolean): JsonSchema {
+  if (format === 'uuid') return { type: 'string', format };
+  // `failed` is shown but never accepted: only the service sets it (spec §3).
+  if (oneOf !== undefined)
+    return { type: 'string', enum: isInput || name !== 'processing_status' ? oneOf : [...oneOf, FAILED] };
+  const { input, output, maxLength: most } = fieldRules(type);
+  const limited = most === undefined ? {} : { maxLength: maxLength ?? most };
+  const value = isInput ? { ...(input ?? output), ...limited } : output;
+  return list === true ? { type: 'array', items: value, ...(isInput && { maxItems: MAX_LIST_ENTRIES }) } : value;
 }
 
 const IGNORED: JsonSchema = { description: 'Set by the service; accepted and ignored.' };
@@ -98,16 +99,8 @@ export function recordInputSchema(assetType: AssetType, kind: BodyKind, parent?:
 
 function inputField(field: AssetField): JsonSchema {
   if (field.readOnly === true) return IGNORED;
-  const value = inputValue(field);
+  const value = schemaOf(field, true);
   // An order always has a status.
   if (!field.required) return field.oneOf === undefined ? orNull(value) : value;
   return field.type === 'String' && field.format === undefined ? { ...value, minLength: 1 } : value;
-}
-
-function inputValue({ type, format, oneOf, list, maxLength }: AssetField): JsonSchema {
-  if (format === 'uuid') return { type: 'string', format };
-  if (oneOf !== undefined) return { type: 'string', enum: oneOf };
-  const { input, output, maxLength: most } = fieldRules(type);
-  const value = { ...(input ?? output), ...(most === undefined ? {} : { maxLength: maxLength ?? most }) };
-  return list === true ? { type: 'array', items: value, maxItems: MAX_LIST_ENTRIES } : value;
 }
