@@ -302,12 +302,9 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
 
   it("and all of the operator's, at the host of their own", async () => {
     const operator = await Operator.of(service);
-    for (const route of ['overview', 'tenants', 'projections', 'jobs', 'checks']) await operator.data(`/${route}`);
+    for (const route of ['overview', 'tenants', 'projections', 'jobs']) await operator.data(`/${route}`);
     await operator.data('/tenants/{tenant}', { at: acme().name });
-    const [made] = await operator.data('/log');
-    expect(made).toMatchObject({ stream: expect.any(String) });
-    const place = { query: `stream=tenant-${acme().name}&revision=0` };
-    expect((await operator.data('/log/event', place)).data).toMatchObject({ name: acme().name });
+    await operator.data('/log', { query: `stream=tenant-${acme().name}` });
     const verified = await operator.ended(await operator.begin({ kind: 'verify', tenant: acme().name }));
     expect(verified.reports.map(({ outcome }) => outcome)).toEqual(['equal']);
     await operator.call('DELETE', '/jobs/{id}', { at: await operator.begin({ kind: 'verify' }) });
