@@ -28,21 +28,19 @@ import {
 } from '../domain/webhook/delivery.js';
 import type { DeliverySubject, DisabledCause } from '../domain/webhook/events.js';
 import { EventStoreUnavailableError } from '../ports/eventStore.js';
-import type { MessageBroker, Outcome, ReceivedMessage } from '../ports/messageBroker.js';
+import type { Outcome, ReceivedMessage } from '../ports/messageBroker.js';
 import { failSpan, startSpan } from '../ports/tracing.js';
 import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import { retry } from '../supervision/keepRunning.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
-import { requestBefore } from './deliveryRequests.js';
 import type { Gate, Pass } from './gate.js';
 import type { WebhookTransport } from './httpsTransport.js';
-import { DELIVERY_QUEUE, type DeliveryJob, deliveryJob } from './queue.js';
+import { type DeliveryJob, deliveryJob } from './queue.js';
 import { makeBody, sha256Of, signedRequest } from './webhookRequest.js';
 
 /** Everything that a delivery needs. */
 export type DeliveryParts = {
   readonly commands: Application;
-  readonly broker: Pick<MessageBroker, 'publish'>;
   readonly transport: WebhookTransport;
   readonly logger: Logger;
   readonly metrics?: DeliveryMetrics;
@@ -66,6 +64,8 @@ const OUTAGE_BACKOFF = { firstMs: 1_000, longestMs: 1_000 };
 const FAULT_MS = { first: 1_000, longest: 60_000 };
 /** Waits for the delivery before this one. */
 const TURN_MS = { shortest: 50, longest: 15_000 };
+/** How long that may lack its request, as when the webhook's kinds of event were changed meanwhile. */
+const UNREQUESTED_MS = 3_600_000;
 /** A delivery is redelivered this long after the one before it is due. */
 const AFTER_PREVIOUS_MS = 5;
 
@@ -166,23 +166,20 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, pass: Pass)
 }
 
 /** How long to wait for the delivery that has to be over first (ms); 0 if it is, or is not to be made. */
-async function turnMs({ commands, broker, gate }: DeliveryParts, loaded: LoadedDelivery): Promise<number> {
-  const { after } = loaded.delivery.subject;
+async function turnMs({ commands, gate }: DeliveryParts, loaded: LoadedDelivery): Promise<number> {
+  const { after, purpose } = loaded.delivery.subject;
   const target = targetOf(commands, endpointOf(loaded));
   if (after === undefined || target === undefined || target.webhook.disabled !== undefined) return 0;
   await gate.left(after);
   const first = await loadDelivery(commands.eventStore, { tenant: loaded.tenant, deliveryId: after });
-  if (first === undefined) {
-    const message = await requestBefore(commands, target.webhook, loaded);
-    if (message !== undefined) await broker.publish(DELIVERY_QUEUE, [message]);
-    return message === undefined ? 0 : TURN_MS.shortest;
-  }
-  if (first.delivery.outcome !== 'open') return 0;
   const now = Date.parse(commands.now());
-  const { retryAt } = first.delivery;
-  const dueMs = retryAt === undefined ? 0 : Date.parse(retryAt) - now + AFTER_PREVIOUS_MS;
   // The longer nothing has happened to it, the less often it is checked.
-  const idleMs = now - Date.parse(first.lastEventAt);
+  const idleMs = now - Date.parse((first ?? loaded).lastEventAt);
+  // A job over a range of the log is about to request it. One that a replay left out never comes.
+  if (first === undefined && (purpose !== undefined || idleMs > UNREQUESTED_MS)) return 0;
+  if (first !== undefined && first.delivery.outcome !== 'open') return 0;
+  const retryAt = first?.delivery.retryAt;
+  const dueMs = retryAt === undefined ? 0 : Date.parse(retryAt) - now + AFTER_PREVIOUS_MS;
   return Math.min(TURN_MS.longest, Math.max(TURN_MS.shortest, dueMs, idleMs / 2));
 }
 

@@ -2,9 +2,9 @@
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
 import { type StreamReads, streamPages } from '../commands/streamPages.js';
-import { firstDeliveryId, type LoadedDelivery, requestDelivery } from '../commands/webhooks/deliveryStream.js';
+import { firstDeliveryId, requestDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
-import { orderStream, parseStream } from '../domain/streams.js';
+import { parseStream } from '../domain/streams.js';
 import { kindsOf, type WebhookEventKind } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
@@ -172,29 +172,4 @@ export async function appendRequests(
     last = Math.max(last, ...(await Promise.all(requests.slice(from, from + RELAYED_AT_ONCE).map(append))));
   }
   return last;
-}
-
-/**
- * Requests the delivery that has to be over before this one, if the log lacks it: its event happened while the webhook was
- * disabled, and its turn among those that are requested since has not come.
- * @returns the message that it is due; undefined if it is not to be made
- */
-export async function requestBefore(
-  commands: Pick<Commands, 'eventStore' | 'now'>,
-  webhook: Webhook,
-  { tenant, delivery: { subject } }: LoadedDelivery,
-): Promise<Message | undefined> {
-  const { after, orderId, sourceRevision: to, purpose } = subject;
-  if (purpose !== undefined) return undefined;
-  const subscription = subscriptionOf(webhook);
-  for await (const events of streamPages(commands.eventStore, orderStream(tenant, orderId), { to, backwards: true })) {
-    const isBefore = (event: RecordedEvent) =>
-      kindsOf(event).some((kind) => subscription.deliveryId(event, kind) === after);
-    const requests = await requestsFor(commands.eventStore, events.filter(isBefore), [subscription]);
-    const request = requests.find(({ deliveryId }) => deliveryId === after);
-    if (request === undefined) continue;
-    await appendRequests(commands, requests, relayCaller);
-    return requestedMessage(request);
-  }
-  return undefined;
 }

@@ -5,7 +5,6 @@ import {
   type EventStore,
   EventStoreUnavailableError,
   type ExpectedRevision,
-  type Position,
   type Revision,
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
@@ -13,7 +12,7 @@ import { retry } from '../../../supervision/keepRunning.js';
 import { TimeLimitError, withTimeout } from '../../../supervision/waiting.js';
 import { dataAsJson, eventStoreOf, isAt, lastAppend } from '../everyStore.js';
 import { connect } from './connection.js';
-import { decode, encode, positionOf } from './encoding.js';
+import { decode, encode } from './encoding.js';
 import { feed } from './feed.js';
 import { KnownLog, LogReader } from './logReader.js';
 import { CALL_BACKOFF, isTransient, isUnsent, OF_LEADER, Server, toPortError } from './server.js';
@@ -76,12 +75,6 @@ const EXPECTED = { any: ANY, 'no-stream': NO_STREAM } as const;
 
 /** See `EventStore.append`. @param timeoutMs how long it is retried while the server is away, in milliseconds */
 function appender(server: Server, reader: LogReader, log: KnownLog, timeoutMs: number): EventLog['append'] {
-  async function placeOf(stream: string, revision: Revision): Promise<Position> {
-    const [event] = await reader.rawStream(stream, { fromRevision: BigInt(revision), maxCount: 1 });
-    if (event === undefined) throw new Error(`The event ${revision} of ${stream} was appended and is not there.`);
-    return positionOf(event);
-  }
-
   /**
    * Retried while the server is away. Event ids and revision stay the same, so the server recognises an append whose answer
    * was lost.
@@ -106,8 +99,11 @@ function appender(server: Server, reader: LogReader, log: KnownLog, timeoutMs: n
           withTimeout(left, `the append took over ${left} ms`, client.appendToStream(stream, events, options)),
         );
         const revision = Number(nextExpectedRevision);
+        if (position) return { revision, position: Number(position.commit) };
         // The answer to an append that was stored before may lack it.
-        return { revision, position: position ? Number(position.commit) : await placeOf(stream, revision) };
+        const [stored] = (await reader.readSlice(stream, { from: revision, maxCount: 1 })).events;
+        if (stored !== undefined) return { revision, position: stored.position };
+        throw new Error(`The event ${revision} of ${stream} was appended and is not there.`);
       } catch (error) {
         mayBeStored ||= isTransient(error) && !isUnsent(error);
         throw error;

@@ -46,15 +46,6 @@ export async function openSqliteEventStore({
     return available(file, reading);
   };
   const heads = headsIn(path, () => read(() => headOf(log)));
-  const close = async (): Promise<void> => {
-    closing.abort();
-    heads.close();
-    await appender.close();
-    // The last connection to close empties and removes the write-ahead log.
-    db.close();
-  };
-  let closed: Promise<void> | undefined;
-
   return eventStoreOf({
     append: appender.append,
     readSlice: async (stream, range) => read(() => streamSlice(log, stream, range)),
@@ -98,9 +89,12 @@ export async function openSqliteEventStore({
       if (appender.isFailing()) await appender.append('', [], 'any');
     },
     storedEventTypes: async () => read(() => log.types.all()),
-    close() {
-      closed ??= close();
-      return closed;
+    async close() {
+      closing.abort();
+      heads.close();
+      await appender.close();
+      // The last connection to close empties and removes the write-ahead log.
+      db.close();
     },
   });
 }

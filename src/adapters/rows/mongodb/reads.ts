@@ -54,7 +54,9 @@ type Asked = {
 /** What readers and the writer ask alike. A tenant is its name, or the id of a copy. */
 export class StoredRows {
   protected readonly definitions = new Definitions();
-  readonly #indexes = new Indexes();
+  /** Keys of indexes that lists have asked for. */
+  readonly #wanted = new Set<string>();
+  #building: Promise<void> = Promise.resolve();
 
   constructor(protected readonly connection: MongoConnection) {}
 
@@ -107,11 +109,26 @@ export class StoredRows {
           if (rows.length > 0 && characters > maxCharacters) break;
           rows.push(storedRow(each));
         }
-      this.#indexes.took(performance.now() - startedAt, database, definition, query);
+      if (performance.now() - startedAt >= LONG_MS) this.#makeIndexes(database, definition, query);
       if (!withTotal) return { rows, state };
       const isAll = conditions.length === 0 && at === undefined;
       return { rows, state, total: isAll ? state.rows : await asked.states.countDocuments(filter, asked.wanted) };
     });
+  }
+
+  #makeIndexes(database: Database, definition: Definition, { sort, conditions }: PageQuery): void {
+    const tested = conditions.flatMap((each) =>
+      each.kind === 'equals' || each.kind === 'compares' || each.kind === 'contains' ? each.field : [],
+    );
+    const keys = [...tested, ...sort.slice(0, 1).map(({ field }) => field)].map((field) => sortKey(definition, field));
+    for (const key of keys) {
+      if (key === 'n' || key === 'i' || Number(key.slice(1)) >= MOST_SLOTS || this.#wanted.has(key)) continue;
+      this.#wanted.add(key);
+      // Beside the reads, one after the other; one that failed is asked for again. The server goes on with one that it has begun.
+      this.#building = this.#building
+        .then(() => makeIndexes(database, [listed({ [key]: 1, i: 1 })]))
+        .catch(() => void this.#wanted.delete(key));
+    }
   }
 
   versions(space: SpaceRef, query: VersionQuery, cancellation?: Cancellation): Promise<VersionPage> {
@@ -254,27 +271,5 @@ export async function makeIndexes({ states }: Database, indexes = ALWAYS): Promi
     await states.createIndexes(indexes);
   } catch (error) {
     if (!(error instanceof MongoServerError && NOT_TO_BE_HAD.includes(error.code))) throw error;
-  }
-}
-
-class Indexes {
-  readonly #asked = new Set<string>();
-  #building: Promise<void> = Promise.resolve();
-
-  /** Hears how long a list took. */
-  took(milliseconds: number, database: Database, definition: Definition, { sort, conditions }: PageQuery): void {
-    if (milliseconds < LONG_MS) return;
-    const tested = conditions.flatMap((each) =>
-      each.kind === 'equals' || each.kind === 'compares' || each.kind === 'contains' ? each.field : [],
-    );
-    const keys = [...tested, ...sort.slice(0, 1).map(({ field }) => field)].map((field) => sortKey(definition, field));
-    for (const key of keys) {
-      if (key === 'n' || key === 'i' || Number(key.slice(1)) >= MOST_SLOTS || this.#asked.has(key)) continue;
-      this.#asked.add(key);
-      // Beside the reads, one after the other; one that failed is asked for again. The server goes on with one that it has begun.
-      this.#building = this.#building
-        .then(() => makeIndexes(database, [listed({ [key]: 1, i: 1 })]))
-        .catch(() => void this.#asked.delete(key));
-    }
   }
 }

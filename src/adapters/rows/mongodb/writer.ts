@@ -35,12 +35,25 @@ export const openMongoRowWriter = (options: MongoRowWriterOptions): RowWriter =>
 
 class MongoRowWriter extends StoredRows implements RowWriter {
   readonly #held: () => readonly number[];
-  readonly #sweeper: Sweeper;
+  readonly #timer: NodeJS.Timeout;
+  #sweeping: Promise<void> = Promise.resolve();
+  /** Spaces that have changed, and up to where: since the last sweep, and before it. */
+  #noted = new Map<string, Position>();
+  #due = new Map<string, Position>();
+  /** Up to where spaces were swept last. */
+  readonly #swept = new LRUCache<string, Position>({ max: MOST_SWEPT });
+  /** Generations that were garbage at the last sweep. */
+  #garbage: readonly string[] = [];
 
-  constructor({ url, held = () => ALL_SHARES, sweepEveryMs }: MongoRowWriterOptions) {
+  constructor({ url, held = () => ALL_SHARES, sweepEveryMs = SWEEP_MS }: MongoRowWriterOptions) {
     super(new MongoConnection(url));
     this.#held = held;
-    this.#sweeper = new Sweeper(this.connection, sweepEveryMs);
+    // What fails is done when the space has changed again.
+    this.#timer = setInterval(() => {
+      this.#sweeping = this.#sweeping
+        .then(() => this.connection.run((database) => this.#sweep(database)))
+        .catch(() => undefined);
+    }, sweepEveryMs).unref();
   }
 
   apply(tenant: string, slice: Slice): Promise<boolean> {
@@ -52,7 +65,7 @@ class MongoRowWriter extends StoredRows implements RowWriter {
       if ((slice.after ?? position) !== position) throw new OtherWriterError();
       const writer = new SliceWriter(database, this.definitions, document, slice);
       if (!(await writer.write())) return false;
-      for (const s of await writer.commit()) this.#sweeper.note(s, slice.position);
+      for (const s of await writer.commit()) this.#noted.set(s, slice.position);
       return true;
     });
   }
@@ -109,8 +122,33 @@ class MongoRowWriter extends StoredRows implements RowWriter {
   }
 
   override async close(): Promise<void> {
+    clearInterval(this.#timer);
+    // A sweep ends with its connection.
     await super.close();
-    await this.#sweeper.close();
+    await this.#sweeping;
+  }
+
+  /** Takes states that ended out of what lists read, and removes what nobody needs any more, when nobody can be reading it. */
+  async #sweep({ states, tenants, garbage }: Database): Promise<void> {
+    const due = this.#due;
+    [this.#due, this.#noted] = [this.#noted, new Map()];
+    for (const [s, position] of due) {
+      const ended = { s, o: 1, t: { $gt: this.#swept.get(s) ?? 0, $lte: position } } as const;
+      await states.deleteMany({ ...ended, h: { $in: ['replaced', 'forgotten'] } });
+      await states.updateMany(ended, { $unset: { o: '' } });
+      this.#swept.set(s, position);
+    }
+    const found = await garbage.find().toArray();
+    for (const { _id, tenant } of found.filter((each) => this.#garbage.includes(each._id))) {
+      // One that is in use was noted for a swap that did not happen.
+      const isUsed = (await tenants.findOne({ generation: _id })) !== null;
+      // Keys of its spaces lie between these.
+      const s = { $gte: `${tenant}.${_id}.`, $lt: `${tenant}.${_id}/` };
+      const { deletedCount } = isUsed ? { deletedCount: 0 } : await states.deleteMany({ s });
+      // A process that is late may have written more.
+      if (deletedCount === 0) await garbage.deleteOne({ _id });
+    }
+    this.#garbage = found.map(({ _id }) => _id);
   }
 }
 
@@ -148,57 +186,3 @@ async function discard({ tenants, garbage }: Database, id: string): Promise<void
 
 const noteGarbage = (garbage: Database['garbage'], { tenant, generation: _id }: TenantDocument) =>
   garbage.updateOne({ _id }, { $set: { tenant } }, { upsert: true });
-
-/** Takes states that ended out of what lists read, and removes what nobody needs any more, when nobody can be reading it. */
-class Sweeper {
-  readonly #timer: NodeJS.Timeout;
-  /** Spaces that have changed, and up to where: since the last sweep, and before it. */
-  #noted = new Map<string, Position>();
-  #due = new Map<string, Position>();
-  /** Up to where spaces were swept last. */
-  readonly #swept = new LRUCache<string, Position>({ max: MOST_SWEPT });
-  /** Generations that were garbage at the last sweep. */
-  #garbage: readonly string[] = [];
-  #sweeping: Promise<void> = Promise.resolve();
-
-  constructor(connection: MongoConnection, everyMs = SWEEP_MS) {
-    // What fails is done when the space has changed again.
-    this.#timer = setInterval(() => {
-      this.#sweeping = this.#sweeping
-        .then(() => connection.run((database) => this.#sweep(database)))
-        .catch(() => undefined);
-    }, everyMs).unref();
-  }
-
-  note(s: string, position: Position): void {
-    this.#noted.set(s, position);
-  }
-
-  async #sweep({ states, tenants, garbage }: Database): Promise<void> {
-    const due = this.#due;
-    [this.#due, this.#noted] = [this.#noted, new Map()];
-    for (const [s, position] of due) {
-      const ended = { s, o: 1, t: { $gt: this.#swept.get(s) ?? 0, $lte: position } } as const;
-      await states.deleteMany({ ...ended, h: { $in: ['replaced', 'forgotten'] } });
-      await states.updateMany(ended, { $unset: { o: '' } });
-      this.#swept.set(s, position);
-    }
-    const found = await garbage.find().toArray();
-    for (const { _id, tenant } of found.filter((each) => this.#garbage.includes(each._id))) {
-      // One that is in use was noted for a swap that did not happen.
-      const isUsed = (await tenants.findOne({ generation: _id })) !== null;
-      // Keys of its spaces lie between these.
-      const s = { $gte: `${tenant}.${_id}.`, $lt: `${tenant}.${_id}/` };
-      const { deletedCount } = isUsed ? { deletedCount: 0 } : await states.deleteMany({ s });
-      // A process that is late may have written more.
-      if (deletedCount === 0) await garbage.deleteOne({ _id });
-    }
-    this.#garbage = found.map(({ _id }) => _id);
-  }
-
-  /** Call it when the connection is closed, which ends a sweep. */
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#sweeping;
-  }
-}
