@@ -37,12 +37,7 @@ function filterOf(definition: Definition, condition: FieldCondition): StateFilte
   }
 }
 
-const SYSTEM_KEYS: ReadonlyMap<string, string> = new Map([
-  ['n', 'n'],
-  ['id', 'i'],
-  ['created_at', 'c'],
-  ['updated_at', 'u'],
-]);
+const SYSTEM_KEYS = new Map(Object.entries({ n: 'n', id: 'i', created_at: 'c', updated_at: 'u' }));
 
 function slotOf({ assetType, slots }: Definition, field: string): number {
   const slot = slots.get(field);
@@ -120,11 +115,7 @@ export class Definitions {
   }
 
   #know({ _id: id, assetType, slots }: DefinitionDocument): Definition {
-    const definition = {
-      id,
-      assetType: JSON.parse(assetType),
-      slots: new Map(slots.map((name, slot) => [name, slot])),
-    };
+    const definition = { id, assetType: JSON.parse(assetType), slots: new Map(slots.map((name, at) => [name, at])) };
     this.#known.set(id, definition);
     return definition;
   }

@@ -115,10 +115,8 @@ export function slotValues(slots: Slots, fields: Fields): { [slot: Slot]: string
 }
 
 /** Of values whose sort value is a text. */
-export function exactText(value: FieldValue): string | undefined {
-  if (typeof value === 'string') return value;
-  return Array.isArray(value) ? JSON.stringify(value) : undefined;
-}
+export const exactText = (value: FieldValue): string | undefined =>
+  Array.isArray(value) ? JSON.stringify(value) : typeof value === 'string' ? value : undefined;
 
 /** What is read of a document. */
 export const WHOLE_STATE = { i: 1, n: 1, k: 1, f: 1, t: 1, h: 1, c: 1, u: 1, b: 1, d: 1 } as const;

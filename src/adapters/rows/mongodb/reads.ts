@@ -30,7 +30,6 @@ import {
   spaceState,
   storedRow,
   storedVersion,
-  type TenantDocument,
   visibleAt,
   WHOLE_STATE,
   type WholeState,
@@ -58,15 +57,15 @@ export class StoredRows {
   readonly #wanted = new Set<string>();
   #building: Promise<void> = Promise.resolve();
 
-  constructor(protected readonly connection: MongoConnection) {}
-
-  /** What is asked of rows is asked of this. @throws RowsUnavailableError */
-  protected shown(tenant: TenantDocument | null): TenantDocument | null {
-    return tenant;
-  }
+  /** @param seesHidden also rows that are being filled, or that stand still */
+  constructor(
+    protected readonly connection: MongoConnection,
+    private readonly seesHidden: boolean,
+  ) {}
 
   async #asked(database: Database, { tenant: id, space }: SpaceRef, cancellation?: Cancellation): Promise<Asked> {
-    const tenant = this.shown(await database.tenants.findOne({ _id: id }));
+    const tenant = await database.tenants.findOne({ _id: id });
+    if (!this.seesHidden) refuseHidden(tenant?.state);
     const stored = spaceIn(tenant, space);
     return {
       states: database.states,
@@ -82,8 +81,7 @@ export class StoredRows {
     const named = keys.length === 0 ? byId : ids.length === 0 ? byKey : { $or: [byId, byKey] };
     return this.connection.run(async (database) => {
       const asked = await this.#asked(database, space, cancellation);
-      const isAsked = ids.length + keys.length > 0;
-      const rows = isAsked ? await found(asked, { ...shownAt(asked, at), ...named }).toArray() : [];
+      const rows = await found(asked, { ...shownAt(asked, at), ...named }).toArray();
       const taken = new Set(rows.map(({ k }) => k));
       const free = keys.filter((key) => !taken.has(key));
       return { rows: rows.map(storedRow), formerIds: await formerIds(asked, free, at), state: asked.state };
@@ -166,11 +164,6 @@ export class StoredRows {
 }
 
 class MongoRowReads extends StoredRows implements RowReads {
-  protected override shown(tenant: TenantDocument | null): TenantDocument | null {
-    refuseHidden(tenant?.state);
-    return tenant;
-  }
-
   override progress(tenant: string): Promise<TenantProgress | undefined> {
     return this.connection.run(async ({ tenants, checkpoints }) => {
       const asked = [tenants.findOne({ _id: tenant }), checkpoints.findOne({ _id: shareOf(tenant) })] as const;
@@ -185,7 +178,7 @@ class MongoRowReads extends StoredRows implements RowReads {
 
 /** The server need not be reachable: each question connects when needed. */
 export const openMongoRowReads = ({ url }: { readonly url: string }): RowReads =>
-  new MongoRowReads(new MongoConnection(url));
+  new MongoRowReads(new MongoConnection(url), false);
 
 /** What writers of shares have kept, the earliest first. @param shares by default all */
 export const keptIn = ({ checkpoints }: Database, shares = ALL_SHARES): Promise<Checkpoint[]> =>

@@ -46,7 +46,7 @@ class MongoRowWriter extends StoredRows implements RowWriter {
   #garbage: readonly string[] = [];
 
   constructor({ url, held = () => ALL_SHARES, sweepEveryMs = SWEEP_MS }: MongoRowWriterOptions) {
-    super(new MongoConnection(url));
+    super(new MongoConnection(url), true);
     this.#held = held;
     // What fails is done when the space has changed again.
     this.#timer = setInterval(() => {

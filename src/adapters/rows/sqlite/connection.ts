@@ -67,16 +67,7 @@ export class Connection {
   readonly #statements = new Map<string, Statement<Cell[], unknown>>();
   readonly #spaces = new Map<string, { readonly shape: number; readonly space: Space; readonly indexes: Index[] }>();
 
-  readonly #transaction: (act: () => unknown) => unknown;
-
-  constructor(readonly db: Database) {
-    this.#transaction = db.transaction((act: () => unknown) => act());
-  }
-
-  /** All statements see the file as it is at one moment, for one lock of it, which costs more than a short statement. */
-  atOneMoment<Answer>(act: () => Answer): Answer {
-    return this.#transaction(act) as Answer;
-  }
+  constructor(readonly db: Database) {}
 
   /** Prepared once. Only the caller knows the type of its rows, which follows from the text. */
   query<Row>(sql: string): Statement<Cell[], Row> {
@@ -179,15 +170,15 @@ export class Connection {
     if (moreIds.length > 0) find('id', AMONG_IDS, idList(ids));
     else if (id !== undefined) find('id', '= ?', idCell(id));
     if (keys.length > 0) find('key', AMONG_KEYS, JSON.stringify(keys));
-    if (keys.length === 0) return { rows: [...found.values()], formerIds, state: now.state };
     const known = new Set(Array.from(found.values(), ({ key }) => key));
     const unknown = keys.filter((key) => !known.has(key));
-    const former = this.query<{ readonly key: string; readonly id: Buffer | string }>(
-      `SELECT key, id, max(to_pos) FROM past INDEXED BY past_key
-       WHERE space = ? AND key ${AMONG_KEYS} AND how = 'deleted' GROUP BY key`,
-    );
-    if (unknown.length > 0)
+    if (unknown.length > 0) {
+      const former = this.query<{ readonly key: string; readonly id: Buffer | string }>(
+        `SELECT key, id, max(to_pos) FROM past INDEXED BY past_key
+         WHERE space = ? AND key ${AMONG_KEYS} AND how = 'deleted' GROUP BY key`,
+      );
       for (const { key, id } of former.all(now.space.number, JSON.stringify(unknown))) formerIds.set(key, idText(id));
+    }
     return { rows: [...found.values()], formerIds, state: now.state };
   }
 
@@ -217,13 +208,6 @@ export class Connection {
   }
 }
 
-const rowOf = ([row, key, id, from, created, updated, batch, data]: State): StoredRow => ({
-  id: idText(id),
-  n: numberOf(row),
-  key,
-  from,
-  created,
-  updated,
-  batch,
-  data,
-});
+const rowOf = ([row, key, id, from, created, updated, batch, data]: State): StoredRow => {
+  return { id: idText(id), n: numberOf(row), key, from, created, updated, batch, data };
+};

@@ -47,10 +47,6 @@ export class RowFiles {
     }
   }
 
-  made(tenant: string): string {
-    return this.current(tenant) ?? this.show(tenant, this.create(tenant));
-  }
-
   #link(tenant: string): string {
     return join(this.directory, `${tenant}.db`);
   }

@@ -185,20 +185,19 @@ export class TenantRows extends Connection {
     });
     const cellsOf = (from: readonly number[]) => sides.flatMap(({ cells }) => [...from, ...cells]);
     const by = sort.map(({ direction }, i) => `${i + 3} ${direction}`);
-    const places = this.query<{ n: number; source: 'rows' | 'past' }>(
+    type Place = { readonly n: number; readonly source: 'rows' | 'past' };
+    const places = this.query<Place>(
       `${sides.map(({ select }) => select).join(' UNION ALL ')} ORDER BY ${by} LIMIT ? OFFSET ?`,
     );
-    const rows = places.all(...cellsOf(range), limit, offset).map(
-      ({ n, source }) =>
-        () =>
-          this.row(n, source),
-    );
+    const reading =
+      ({ n, source }: Place) =>
+      () =>
+        this.row(n, source);
+    const rows = places.all(...cellsOf(range), limit, offset).map(reading);
     if (!withTotal) return { total: 0, rows };
     const counts = sides.map(({ rest }) => `(SELECT count(*) ${rest})`).join(' + ');
-    return {
-      rows,
-      total: this.column<number>(`SELECT ${counts}`).get(...cellsOf([base, base + next])) ?? 0,
-    };
+    const total = this.column<number>(`SELECT ${counts}`).get(...cellsOf([base, base + next])) ?? 0;
+    return { total, rows };
   }
 
   /** The rows that hold all conditions, of which there is at least one. */

@@ -95,7 +95,8 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
   const on = <Result>(tenant: string, work: (rows: TenantRows) => Result, isWrite = false): Result => {
     if (isWrite) moved.add(tenant);
     try {
-      return work(files.rowsOf(tenant, isWrite ? files.made(tenant) : files.current(tenant)));
+      if (isWrite && files.current(tenant) === undefined) files.show(tenant, files.create(tenant));
+      return work(files.rowsOf(tenant));
     } catch (error) {
       const loss = lossOf(error);
       throw loss === undefined ? error : lose(tenant, loss);
