@@ -5,13 +5,13 @@ import { RowsUnavailableError } from '../ports/rowStore.js';
 import { type Caller, type Commands, patience, TryAgainError } from './context.js';
 
 /** How long to wait for the rows, in milliseconds. */
-export const CATCH_UP_MS = 30_000;
+const CATCH_UP_MS = 30_000;
 
 /**
  * Waits until they show the event at the position.
  * @throws RowsUnavailableError while they are not shown at all; TryAgainError with this reason when it takes too long
  */
-export async function untilShown(
+async function untilShown(
   { progress }: Pick<Commands, 'progress'>,
   caller: Caller,
   position: Position,

@@ -2,7 +2,7 @@
  * A request with an Idempotency-Key is carried out once, however often it is sent. The key is in the metadata of the events
  * that it caused; each decision looks for it in the rows, so two processes cannot both use it on one stream (decision 0011).
  */
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { v5 } from 'uuid';
 import { type EventKey, keyIdOf } from '../domain/keyUse.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
@@ -135,10 +135,7 @@ const isOver = (usedAt: string, now: string): boolean =>
   Date.parse(now) - Date.parse(usedAt) >= IDEMPOTENCY_KEY_HOURS * HOUR_MS;
 
 function idOf({ actor }: Caller, table: string, key: string): string {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([actor.kind, actor.id, table, key]))
-    .digest('hex');
-  return keyIdOf(hash);
+  return keyIdOf(hash('sha256', JSON.stringify([actor.kind, actor.id, table, key]), 'hex'));
 }
 
 /** Bodies that differ only in the order of members have one hash. */
@@ -147,7 +144,7 @@ function hashOf(body: unknown): string {
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
       : value;
-  const hash = createHash('sha256');
-  for (const part of Array.isArray(body) ? body : [body]) hash.update(JSON.stringify(part, sorted) ?? 'null');
-  return hash.digest('base64url');
+  const hashed = createHash('sha256');
+  for (const part of Array.isArray(body) ? body : [body]) hashed.update(JSON.stringify(part, sorted) ?? 'null');
+  return hashed.digest('base64url');
 }

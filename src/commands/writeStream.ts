@@ -13,9 +13,9 @@ import {
   WrongExpectedRevisionError,
 } from '../ports/eventStore.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
-import { type Caller, type Commands, TryAgainError } from './context.js';
+import { type Caller, type Commands, patience, TryAgainError } from './context.js';
 import { requireUnused } from './idempotency.js';
-import { eventAt, type PagesOf, type StreamReads, streamPages } from './streamPages.js';
+import { type PagesOf, type StreamReads, streamPages } from './streamPages.js';
 
 /** What writing needs. */
 export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'> & {
@@ -96,8 +96,7 @@ export function appendEvents<Event extends DomainEvent>(
   const { eventStore } = log;
   const load = async () => {
     const { revision } = (await eventStore.lastAppend(stream)) ?? NO_STREAM;
-    const last = await eventAt(eventStore, stream, revision);
-    return { state: undefined, revision, lastEventAt: last?.metadata.occurredAt ?? NO_STREAM.lastEventAt };
+    return loadStream<undefined>(eventStore, stream, () => undefined, undefined, { from: Math.max(revision, 0) });
   };
   return writeStream(log, caller, { stream, load, decide: () => events });
 }
@@ -192,7 +191,7 @@ export async function writeTogether<State, Event extends DomainEvent>(
 /** Its caller's time has ended. */
 const isOver = ({ caller }: { readonly caller: Caller }): boolean => caller.deadline?.reason !== undefined;
 
-const leftMs = ({ deadline }: Caller): number => deadline?.leftMs ?? Number.POSITIVE_INFINITY;
+const leftMs = (caller: Caller): number => patience(caller, Number.POSITIVE_INFINITY);
 
 /** @throws DeadlineError when the caller's time is over before the work is done */
 export const withDeadline = <T>({ deadline }: Caller, work: Promise<T>): Promise<T> => deadline?.within(work) ?? work;

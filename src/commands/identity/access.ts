@@ -3,7 +3,7 @@ import type { AccessEvent, OperatorEvent } from '../../domain/identity/events.js
 import { accessStream, operatorLinkStream, sessionStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type Caller, ConflictError } from '../context.js';
-import { appendEvents, type LogAccess, loadStream, writeStream } from '../writeStream.js';
+import { appendEvents, beginStream, type LogAccess } from '../writeStream.js';
 import { type DirectoryCommands, waitUntilKnown } from './directoryWriter.js';
 
 export const recordAccess = async (log: LogAccess, caller: Caller, events: readonly AccessEvent[]): Promise<Position> =>
@@ -35,13 +35,7 @@ export async function useOperatorLink(
   link: string,
   signedIn: OperatorEvent['data'],
 ): Promise<void> {
-  const stream = operatorLinkStream(link);
-  await writeStream<true | undefined, OperatorEvent>(log, caller, {
-    stream,
-    load: () => loadStream<true>(log.eventStore, stream, () => true),
-    decide: (wasUsed) => {
-      if (wasUsed) throw new ConflictError('The link was used before.');
-      return [{ type: 'OperatorSignedIn', data: signedIn }];
-    },
-  });
+  const event = { type: 'OperatorSignedIn', data: signedIn } as const satisfies OperatorEvent;
+  const begun = await beginStream(log, caller, operatorLinkStream(link), [event]);
+  if (begun === undefined) throw new ConflictError('The link was used before.');
 }

@@ -8,8 +8,7 @@ import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
 import { AppendTooLargeError } from '../../ports/eventStore.js';
-import type { StoredRecord } from '../../queries/storedRecord.js';
-import { AnswerTooLargeError } from '../../queries/storedRecord.js';
+import { AnswerTooLargeError, type StoredRecord } from '../../queries/storedRecord.js';
 import type { FairQueue } from '../../supervision/fairQueue.js';
 import { untilTableIsShown } from '../catchUp.js';
 import type { Caller, Commands } from '../context.js';
@@ -25,27 +24,27 @@ import {
 
 /** The records that a decision is about. */
 export class DecisionRecords {
-  readonly #assetType: AssetType;
   readonly #byId: ReadonlyMap<string, StoredRecord>;
   readonly #byKey: ReadonlyMap<string, StoredRecord>;
-  readonly #formerIds: ReadonlyMap<string, string>;
 
   /** @param formerIds by key: the id that the last record of the key had when a clean-up deleted it */
-  constructor(assetType: AssetType, records: readonly StoredRecord[], formerIds: ReadonlyMap<string, string>) {
-    this.#assetType = assetType;
+  constructor(
+    private readonly assetType: AssetType,
+    records: readonly StoredRecord[],
+    private readonly formerIds: ReadonlyMap<string, string>,
+  ) {
     this.#byId = new Map(records.map((record) => [record.id, record]));
     this.#byKey = new Map(records.map((record) => [uniqueKeyOf(assetType, record.fields), record]));
-    this.#formerIds = formerIds;
   }
 
   readonly byId = (id: string): StoredRecord | undefined => this.#byId.get(id);
   readonly byKey = (key: string): StoredRecord | undefined => this.#byKey.get(key);
-  readonly formerId = (key: string): string | undefined => this.#formerIds.get(key);
+  readonly formerId = (key: string): string | undefined => this.formerIds.get(key);
 
   /** The records after single ones were created or changed. */
   after(events: readonly ReferenceTableEvent[], at: string): DecisionRecords {
     const records = new Map(this.#byId);
-    for (const effect of events.flatMap((event) => tableEffects(event, this.#assetType.name))) {
+    for (const effect of events.flatMap((event) => tableEffects(event, this.assetType.name))) {
       if (effect.kind === 'create') {
         const { id, batch: batchId, fields } = effect;
         records.set(id, { id, createdAt: at, updatedAt: at, batchId, fields });
@@ -55,7 +54,7 @@ export class DecisionRecords {
         if (before !== undefined) records.set(effect.id, { ...before, updatedAt: at, fields });
       }
     }
-    return new DecisionRecords(this.#assetType, [...records.values()], this.#formerIds);
+    return new DecisionRecords(this.assetType, [...records.values()], this.formerIds);
   }
 }
 
@@ -63,7 +62,7 @@ export class DecisionRecords {
 export type Wanted = { readonly keys: readonly string[]; readonly ids: readonly string[] };
 
 /** What writing reference tables needs. */
-export type TablePorts = LogAccess & Pick<Commands, 'queries' | 'progress'>;
+type TablePorts = LogAccess & Pick<Commands, 'queries' | 'progress'>;
 
 /** The wanted records, and those that have a former id of a wanted key, as the rows show them. */
 export async function loadTable(
@@ -105,13 +104,10 @@ type RecordChange = Change<DecisionRecords, ReferenceTableEvent> & { readonly wa
 const MAX_TOGETHER = 64;
 
 export class RecordWriter {
-  readonly #ports: TablePorts & { readonly streamChanges: FairQueue };
   /** By stream. */
   readonly #waiting = new Map<string, Set<RecordChange>>();
 
-  constructor(ports: TablePorts & { readonly streamChanges: FairQueue }) {
-    this.#ports = ports;
-  }
+  constructor(private readonly ports: TablePorts & { readonly streamChanges: FairQueue }) {}
 
   /**
    * Reads the wanted records, decides, appends. Changes of single records that wait for the same table are decided one after
@@ -135,7 +131,7 @@ export class RecordWriter {
         waiting.delete(change);
         if (waiting.size === 0 && this.#waiting.get(stream) === waiting) this.#waiting.delete(stream);
       };
-      this.#ports.streamChanges.run(stream, turn, caller.deadline).catch(reject).finally(leave);
+      this.ports.streamChanges.run(stream, turn, caller.deadline).catch(reject).finally(leave);
     });
     return withDeadline(caller, written);
   }
@@ -146,13 +142,13 @@ export class RecordWriter {
       ids: changes.flatMap(({ wanted: { ids } }) => ids),
     };
     const load = async (_attempt: number, caller: Caller) => {
-      await untilTableIsShown(this.#ports, caller, assetType.name);
-      return loadTable(this.#ports, caller, assetType, wanted);
+      await untilTableIsShown(this.ports, caller, assetType.name);
+      return loadTable(this.ports, caller, assetType, wanted);
     };
     const after = (state: DecisionRecords, events: readonly ReferenceTableEvent[], at: string) =>
       state.after(events, at);
     try {
-      await writeTogether(this.#ports, { stream, load, after }, changes);
+      await writeTogether(this.ports, { stream, load, after }, changes);
     } catch (error) {
       const isTooLarge = TOO_LARGE.some((each) => error instanceof each);
       // Nothing was stored. One by one, only those that are too large themselves fail.

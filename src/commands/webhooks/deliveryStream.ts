@@ -9,7 +9,7 @@ import type { Caller } from '../context.js';
 import { type StreamReads, streamPages } from '../streamPages.js';
 import { beginStream, type LogAccess, type StreamEnd, writeStream } from '../writeStream.js';
 
-export type DeliveryKey = { readonly tenant: string; readonly deliveryId: string };
+type DeliveryKey = { readonly tenant: string; readonly deliveryId: string };
 
 export type LoadedDelivery = DeliveryKey &
   StreamEnd & {
