@@ -16,11 +16,14 @@ import { type Caller, ConflictError, NotFoundError, ValidationError } from './co
 import type { DirectoryCommands } from './identity/directoryWriter.js';
 import { appendEvents, type Loaded, loadStream, NO_STREAM, writeStream } from './writeStream.js';
 
-type ErasedRecordName = {
+type Place = {
   readonly table: string;
   readonly id: string;
   /** The order of a part. */
   readonly orderId?: string | undefined;
+};
+
+type ErasedRecordName = Place & {
   /** Default: all fields but the unique one. */
   readonly fields?: readonly string[] | undefined;
   readonly reason: string;
@@ -80,8 +83,6 @@ function erasedFields(assetType: AssetType, named: readonly string[] | undefined
   }
   return fields;
 }
-
-type Place = { readonly table: string; readonly id: string; readonly orderId?: string | undefined };
 
 /** What a stream says of one record, and of the status of the order that it belongs to. */
 type Trace = {

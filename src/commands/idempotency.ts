@@ -81,8 +81,7 @@ function unlessShown(error: unknown): undefined {
 
 /** To be called by a decision, on rows that show what its append expects. @throws KeyUsedError; ValidationError */
 export async function requireUnused(commands: KeyReads, caller: Caller): Promise<void> {
-  if (caller.key === undefined) return;
-  const use = await useOf(commands, caller);
+  const use = caller.key && (await useOf(commands, caller));
   if (use !== undefined) throw new KeyUsedError(use);
 }
 
@@ -113,9 +112,9 @@ type KeyReads = Pick<Commands, 'now'> & { readonly rows?: Commands['rows'] | und
 
 /** @throws ValidationError when the key was used for another body */
 async function useOf({ rows, now }: KeyReads, { tenant, key }: Caller): Promise<KeyUse | undefined> {
-  const ids = key === undefined ? [] : [key.id];
-  const [row] = (await rows?.rows({ tenant, space: KEYS.name }, { ids, keys: [] }))?.rows ?? [];
-  if (row === undefined || key === undefined) return undefined;
+  if (key === undefined || rows === undefined) return undefined;
+  const [row] = (await rows.rows({ tenant, space: KEYS.name }, { ids: [key.id], keys: [] })).rows;
+  if (row === undefined) return undefined;
   const { used_at: usedAt, counts = '{}', ...use } = JSON.parse(row.data);
   // Without a position an earlier release had begun the request, and not ended it.
   return use.position === undefined || isOver(usedAt, now())

@@ -1,12 +1,10 @@
 /** Client secrets and passwords: how they are made, hashed and compared. */
-import { hash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
 import type { ApiClient } from '../../domain/identity/events.js';
 import { MAX_PASSWORD_HASHES_WAITING_OF_TENANT } from '../../domain/limits.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { FairQueue } from '../../supervision/fairQueue.js';
-
-/** Password hashes that are made at the same time, of all tenants: each takes 0.3 s of CPU. */
-const PASSWORD_HASHES_AT_ONCE = 2;
 
 const SECRET_BYTES = 32;
 
@@ -43,19 +41,14 @@ const SALT_BYTES = 16;
 
 /** A hash takes 0.3 s of CPU and 32 MB, so few run at the same time, and tenants take turns. */
 const hashing = new FairQueue({
-  atOnce: PASSWORD_HASHES_AT_ONCE,
+  atOnce: 2,
   waitingOfGroup: MAX_PASSWORD_HASHES_WAITING_OF_TENANT,
 });
 
-const derive = (tenant: string, password: string, salt: Buffer, cancellation?: Cancellation): Promise<Buffer> =>
-  hashing.run(tenant, () => scryptKey(password, salt), cancellation);
+const scryptKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-const scryptKey = (password: string, salt: Buffer): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    scrypt(password.normalize('NFKC'), salt, KEY_BYTES, SCRYPT, (error, key) =>
-      error === null ? resolve(key) : reject(error),
-    );
-  });
+const derive = (tenant: string, password: string, salt: Buffer, cancellation?: Cancellation): Promise<Buffer> =>
+  hashing.run(tenant, () => scryptKey(password.normalize('NFKC'), salt, KEY_BYTES, SCRYPT), cancellation);
 
 const hashText = (salt: Buffer, key: Buffer): string =>
   `scrypt$${salt.toString('base64url')}$${key.toString('base64url')}`;

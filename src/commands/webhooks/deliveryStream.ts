@@ -6,8 +6,8 @@ import { type Delivery, evolve } from '../../domain/webhook/delivery.js';
 import type { DeliveryEvent, DeliverySubject } from '../../domain/webhook/events.js';
 import type { AppendResult, EventToAppend, Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Caller } from '../context.js';
-import { type StreamReads, streamPages } from '../streamPages.js';
-import { beginStream, type LogAccess, type StreamEnd, writeStream } from '../writeStream.js';
+import type { StreamReads } from '../streamPages.js';
+import { beginStream, type LogAccess, loadStream, type StreamEnd, writeStream } from '../writeStream.js';
 
 type DeliveryKey = { readonly tenant: string; readonly deliveryId: string };
 
@@ -54,23 +54,15 @@ export async function loadDelivery(
   eventStore: StreamReads,
   { tenant, deliveryId }: DeliveryKey,
 ): Promise<LoadedDelivery | undefined> {
-  const events: RecordedEvent[] = [];
-  for await (const page of streamPages(eventStore, deliveryStream(tenant, deliveryId))) events.push(...page);
-  const delivery = events.reduce<Delivery | undefined>(evolveDelivery, undefined);
-  const [requested] = events;
-  const last = events.at(-1);
-  if (delivery === undefined || requested === undefined || last === undefined) return undefined;
-  const { correlationId, traceparent } = requested.metadata;
-  return {
-    tenant,
-    deliveryId,
-    delivery,
-    revision: last.revision,
-    lastEventAt: last.metadata.occurredAt,
-    requestedAt: requested.position,
-    position: last.position,
-    caller: { tenant, actor: SUBSCRIBER, correlationId, causationId: requested.id, traceparent },
+  type Known = Omit<LoadedDelivery, keyof DeliveryKey | keyof StreamEnd>;
+  const evolveKnown = (before: Known | undefined, event: RecordedEvent): Known => {
+    const { id, position, metadata } = event;
+    const { correlationId, traceparent } = metadata;
+    const caller = { tenant, actor: SUBSCRIBER, correlationId, causationId: id, traceparent };
+    return { requestedAt: position, caller, ...before, delivery: evolveDelivery(before?.delivery, event), position };
   };
+  const { state, ...end } = await loadStream(eventStore, deliveryStream(tenant, deliveryId), evolveKnown);
+  return state && { tenant, deliveryId, ...end, ...state };
 }
 
 /**
