@@ -18,9 +18,9 @@ module.exports = {
   forbidden: [
     layer('domain', [], PACKAGE_BUT_PURE),
     layer('ports', ['domain'], PACKAGE_BUT_TRACES),
-    layer('commands', ['queries', 'domain', 'ports']),
+    layer('commands', ['queries', 'projections/progress', 'domain', 'ports']),
     layer('projections', ['domain', 'ports']),
-    layer('queries', ['domain', 'ports']),
+    layer('queries', ['projections/progress', 'domain', 'ports']),
     layer('audit', ['domain', 'ports']),
     layer('webhooks', ['commands', 'queries', 'projections/directory', 'domain', 'ports']),
     layer('api', [
@@ -30,6 +30,7 @@ module.exports = {
       'commands',
       'queries',
       'projections/directory',
+      'projections/progress',
       'projections/rowJobs',
       'domain',
       'ports',

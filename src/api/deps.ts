@@ -10,7 +10,8 @@ import type { TenantDirectory } from '../commands/context.js';
 import type { Config } from '../config.js';
 import type { Tables } from '../domain/identity/tenantTables.js';
 import type { Revision } from '../ports/eventStore.js';
-import type { RowProgress, RowReads } from '../ports/rowStore.js';
+import type { RowReads } from '../ports/rowStore.js';
+import type { Progress } from '../projections/progress.js';
 import type { Queries } from '../queries/queries.js';
 import type { Tally } from '../supervision/fairQueue.js';
 import type { AllTurns, ListLimits, TokenBuckets } from './admission.js';
@@ -40,7 +41,7 @@ export type ApiDeps = {
   readonly commands: Application;
   readonly queries: Queries;
   /** How far the rows of tenants are. */
-  readonly progress: RowProgress;
+  readonly progress: Progress;
   /** The same as `queries`, and the states that rows had. */
   readonly rows: RowReads;
   readonly directory: TenantDirectory;

@@ -6,7 +6,8 @@ import type { Tenant } from '../domain/identity/directory.js';
 import type { EventKey } from '../domain/keyUse.js';
 import { MAX_ERRORS } from '../domain/limits.js';
 import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
-import type { RowProgress, RowReads } from '../ports/rowStore.js';
+import type { RowReads } from '../ports/rowStore.js';
+import type { Progress } from '../projections/progress.js';
 import type { Queries } from '../queries/queries.js';
 import type { RequestDeadline } from './requestDeadline.js';
 
@@ -53,7 +54,7 @@ export class UnopenableSecretError extends Error {
 export type Commands = {
   readonly eventStore: EventStore;
   readonly queries: Queries;
-  readonly progress: Pick<RowProgress, 'waitFor' | 'isTold' | 'refusal'>;
+  readonly progress: Pick<Progress, 'waitFor' | 'isTold' | 'refusal'>;
   readonly rows: RowReads;
   readonly directory: TenantDirectory;
   readonly secretBox: SecretBox;

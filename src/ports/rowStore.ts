@@ -14,10 +14,7 @@ export type SpaceRef = { readonly tenant: string; readonly space: string };
 /** `data`: the JSON text of its fields. `n`: its number in the order of creation, the same in every copy made from the log. */
 export type StoredRow = Omit<Row, 'fields'> & { readonly data: string; readonly n: number };
 /** A state that a row had, or has: `to` is undefined and `how` is `present` while it has it. */
-export type StoredVersion = StoredRow & {
-  readonly to: Position | undefined;
-  readonly how: Version['how'] | 'present';
-};
+export type StoredVersion = StoredRow & { readonly to: Position | undefined; readonly how: Version['how'] | 'present' };
 
 export type SpaceState = {
   readonly progress: Position;
@@ -113,23 +110,6 @@ export type Parked = {
 };
 
 export type ParkedTenant = Parked & { readonly tenant: string };
-
-/** How far the rows of tenants are, for those that read them (`projections/progress.ts`). */
-export interface RowProgress {
-  /** Whether this process follows the log for all tenants. If not, only a tenant's own events can be waited for. */
-  readonly isTold: boolean;
-  /** As far as the log was read for all tenants. */
-  readonly position: Position;
-  /** True as soon as the tenant's rows show the position; false after `timeoutMs`, and at once while it is parked. */
-  waitFor(tenant: string, position: Position, timeoutMs: number): Promise<boolean>;
-  /** Why the tenant's rows are not shown now, for callers: they are made again, parked, or too old. Undefined: they are shown. */
-  refusal(tenant: string): string | undefined;
-  /** Age of the tenant's oldest event that its rows are known to lack, in whole seconds; undefined: they lack none. */
-  staleness(tenant: string): number | undefined;
-  /** Tenants that lack an event of more than a second ago, the oldest first; a part of them, if there are many. */
-  behind(): readonly { readonly tenant: string; readonly seconds: number }[];
-  filling(): ReadonlySet<string>;
-}
 
 /**
  * Its rows, of all spaces, are made up to the position. `filling`: from the beginning, and they are not shown yet. `logBytes`:

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Position } from '../ports/eventStore.js';
-import type { Parked, ParkedTenant, RowProgress, RowReads } from '../ports/rowStore.js';
+import type { Parked, ParkedTenant, RowReads } from '../ports/rowStore.js';
 import { notApplied } from './tenantTexts.js';
 
 /** What the follower tells. */
@@ -46,7 +46,7 @@ export type ProgressOptions = {
   readonly maxStalenessSeconds?: number;
 };
 
-export class Progress implements RowProgress {
+export class Progress {
   readonly #rows: Pick<RowReads, 'progress'>;
   readonly isTold: boolean;
   readonly #maxStalenessSeconds: number;
@@ -122,22 +122,26 @@ export class Progress implements RowProgress {
     return [...this.#parked].map(([tenant, parked]) => ({ tenant, ...parked }));
   }
 
+  /** Whose rows are made from the beginning, and not shown yet. */
   filling(): ReadonlySet<string> {
     return this.#filling;
   }
 
+  /** Age of the tenant's oldest event that its rows are known to lack, in whole seconds; undefined: they lack none. */
   staleness(tenant: string): number | undefined {
     const since = this.#behind.get(tenant) ?? this.#lacked.get(tenant)?.since;
     return since === undefined ? undefined : Math.max(0, Math.floor((Date.now() - Date.parse(since)) / 1_000));
   }
 
-  behind(): ReturnType<RowProgress['behind']> {
+  /** Tenants that lack an event of more than a second ago, the oldest first; a part of them, if there are many. */
+  behind(): readonly { readonly tenant: string; readonly seconds: number }[] {
     return [...new Set([...this.#behind.keys(), ...this.#lacked.keys()])]
       .map((tenant) => ({ tenant, seconds: this.staleness(tenant) ?? 0 }))
       .sort((a, b) => b.seconds - a.seconds)
       .slice(0, MAX_NAMED);
   }
 
+  /** Why the tenant's rows are not shown now, for callers: they are made again, parked, or too old. Undefined: they are shown. */
   refusal(tenant: string): string | undefined {
     if (this.#filling.has(tenant)) return 'The rows of this tenant are being made.';
     const parked = this.#parked.get(tenant);

@@ -1,11 +1,6 @@
 /** What is asked of rows by several parts, and rows that are shown only while they match the log. */
-import {
-  type RowProgress,
-  type RowReads,
-  RowsUnavailableError,
-  type SpaceRef,
-  type SpaceState,
-} from '../ports/rowStore.js';
+import { type RowReads, RowsUnavailableError, type SpaceRef, type SpaceState } from '../ports/rowStore.js';
+import type { Progress } from '../projections/progress.js';
 import { DeliveryQueries } from './deliveries.js';
 import { RecordQueries, type Tenants } from './records.js';
 
@@ -23,7 +18,7 @@ const FIRST_ROWS_MS = 2_000;
  * Rows that are answered only while they match the log: not while they are made again, parked or too old.
  * @throws RowsUnavailableError from reads of a tenant whose rows are not shown now
  */
-export function shownRows(rows: RowReads, progress: Pick<RowProgress, 'refusal' | 'waitFor'>): RowReads {
+export function shownRows(rows: RowReads, progress: Pick<Progress, 'refusal' | 'waitFor'>): RowReads {
   const shown = async <Answer>(tenant: string, ask: () => Promise<Answer>): Promise<Answer> => {
     const requireShown = (): void => {
       const refusal = progress.refusal(tenant);

@@ -28,11 +28,8 @@ export async function checked(check: string, remedy: string, find: () => Promise
   try {
     return { check, ...(await find()) };
   } catch (error) {
-    return {
-      check,
-      detail: '',
-      findings: [{ problem: error instanceof Error ? error.message : String(error), remedy }],
-    };
+    const problem = error instanceof Error ? error.message : String(error);
+    return { check, detail: '', findings: [{ problem, remedy }] };
   }
 }
 
@@ -69,11 +66,8 @@ export async function machineChecks(config: Config): Promise<readonly Checked[]>
       const { free } = await diskOf(DATA_DIR);
       const isLow = free < Math.max(LEAST_FREE_BYTES, DISK_RESERVE);
       const remedy = 'Free some space, or move DATA_DIR to a larger disk while the service is stopped.';
-      return looked(
-        `${shown(free)} are free`,
-        isLow ? `${shown(free)} are free below ${DATA_DIR}.` : undefined,
-        remedy,
-      );
+      const detail = `${shown(free)} are free`;
+      return looked(detail, isLow ? `${detail} below ${DATA_DIR}.` : undefined, remedy);
     }),
     await checked('webhooks', AS_ITS_USER, async () => {
       const held = heldWebhooks(config);

@@ -82,8 +82,6 @@ export function openDirectory(
       onReplaced();
     } else log.error({ err: error }, 'the directory of tenants is interrupted, and tries again');
   };
-  // Of earlier releases.
-  removeDatabase(join(config.DATA_DIR, 'directory.db'));
   const stored = storedDirectory(config, (error) =>
     log.warn({ err: error }, 'the directory of tenants cannot be read or stored; a start takes longer'),
   );
@@ -111,16 +109,13 @@ export function removeDamaged(config: Config, hasJobs: boolean, log: Logger): vo
   log.error({ file, damage }, 'a damaged file was removed: a new one is filled from the event log');
 }
 
-/** The directory of embedded rows: a file a tenant. */
-const rowsDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, ROWS);
-
 /** Threads that answer lists and counts from embedded rows; one more answers what is short. */
 export const READER_THREADS = 2;
 
 /** The server of the rows need not be reachable. */
 export async function openRowReads(config: EngineConfig, readers = READER_THREADS): Promise<RowReads> {
   const { MONGODB_URL: url } = config;
-  if (url === undefined) return openSqliteRowReads({ directory: rowsDirectory(config), readers });
+  if (url === undefined) return openSqliteRowReads({ directory: join(config.DATA_DIR, ROWS), readers });
   const { openMongoRowReads } = await import('../adapters/rows/mongodb/reads.js');
   return openMongoRowReads({ url });
 }
@@ -128,7 +123,7 @@ export async function openRowReads(config: EngineConfig, readers = READER_THREAD
 /** How far the log was read for all tenants, as writers keep it, which may be open elsewhere. */
 export async function keptCheckpoint(config: EngineConfig): Promise<Checkpoint | undefined> {
   const { MONGODB_URL: url } = config;
-  if (url === undefined) return keptInSqlite(rowsDirectory(config));
+  if (url === undefined) return keptInSqlite(join(config.DATA_DIR, ROWS));
   return (await import('../adapters/rows/mongodb/reads.js')).keptCheckpoint(url);
 }
 
@@ -149,7 +144,7 @@ const FOLLOW_AGAIN_MS = 500;
 export async function openRowWriter(config: EngineConfig, owner: string): Promise<OpenRowWriter> {
   const { MONGODB_URL: url } = config;
   if (url === undefined) {
-    const writer = openSqliteRowWriter({ directory: rowsDirectory(config) });
+    const writer = openSqliteRowWriter({ directory: join(config.DATA_DIR, ROWS) });
     return { writer, share: (signal, follow) => follow(signal, () => true), close: () => writer.close() };
   }
   const { openMongoRowWriter } = await import('../adapters/rows/mongodb/writer.js');

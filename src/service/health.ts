@@ -1,7 +1,8 @@
 /** The answer of /health/ready: whether each engine answers, and whether the rows follow the log. */
 import type { ApiDeps, ReadinessReport } from '../api/deps.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
-import type { ParkedTenant, RowProgress } from '../ports/rowStore.js';
+import type { ParkedTenant } from '../ports/rowStore.js';
+import type { Progress } from '../projections/progress.js';
 import { behindText, parkedText } from '../projections/tenantTexts.js';
 import { singleFlight, sleep, withTimeout } from '../supervision/waiting.js';
 
@@ -19,7 +20,7 @@ type ReadinessParts = {
   readonly watch: Pick<RowWatch, 'trouble'> | undefined;
   /** Tenants that are parked here, in rows or in the directory. */
   readonly parked: () => readonly ParkedTenant[];
-  readonly behind: RowProgress['behind'];
+  readonly behind: Progress['behind'];
   /** The last failure of the thread that follows the log; undefined while it runs. */
   readonly rowsFailure: () => Error | undefined;
 };
@@ -67,7 +68,7 @@ const LOOK_MS = 20;
 export type RowWatch = ReturnType<typeof watchRows>;
 
 /** Watches the rows from outside: whether they have caught up with the log since the start, and how far they are behind. */
-export function watchRows(eventStore: Pick<EventStore, 'head'>, progress: Pick<RowProgress, 'position' | 'filling'>) {
+export function watchRows(eventStore: Pick<EventStore, 'head'>, progress: Pick<Progress, 'position' | 'filling'>) {
   let hasCaughtUp = false;
   const isAt = (head: Position): boolean => {
     hasCaughtUp ||= progress.position >= head && progress.filling().size === 0;

@@ -29,9 +29,8 @@ const KEY_FILE = 'keys/secrets.key';
  */
 export function createSecretBox(key: Uint8Array, ...others: readonly Uint8Array[]): SecretBox {
   const keys = [key, ...others];
-  if (keys.some(({ length }) => length !== SECRET_KEY_BYTES)) {
+  if (keys.some(({ length }) => length !== SECRET_KEY_BYTES))
     throw new Error(`The secret key must have ${SECRET_KEY_BYTES} bytes.`);
-  }
   const open = (sealed: string): string => {
     for (const each of keys) {
       const plain = unsealed(each, sealed);

@@ -23,18 +23,17 @@ export const traceAppends = (log: EventStore, tracer: Tracer | undefined): Event
     ? log
     : {
         ...log,
-        async append(stream, events, ...options) {
+        async append(stream, events, ...more) {
           const { category } = parseStream(stream);
           const attributes = {
             'dynamic_assets.stream.category': category,
             'dynamic_assets.append.events': events.length,
           };
+          const options = { kind: SpanKind.PRODUCER, attributes };
           const traces = new Set(events.flatMap(({ metadata }) => metadata.traceparent ?? []));
-          const spans = [...traces].map((traceparent) =>
-            startSpan(tracer, traceparent, `append ${category}`, { kind: SpanKind.PRODUCER, attributes }),
-          );
+          const spans = [...traces].map((each) => startSpan(tracer, each, `append ${category}`, options));
           try {
-            return await log.append(stream, events, ...options);
+            return await log.append(stream, events, ...more);
           } catch (failure) {
             for (const span of spans) failSpan(span, failure instanceof Error ? failure.name : typeof failure);
             throw failure;

@@ -26,15 +26,11 @@ export const heldSentence = (since: string): string => `Webhooks are held since 
 export const HOW_TO_RESUME =
   'If this installation is the one whose receivers are to be called: dynamic-assets webhook resume, then start the service again.';
 
-export const openTransport = (
-  { WEBHOOK_TIMEOUT_MS, WEBHOOK_CA_FILE }: Pick<Config, 'WEBHOOK_TIMEOUT_MS' | 'WEBHOOK_CA_FILE'>,
-  policy: AddressPolicy,
-): WebhookTransport =>
-  createHttpsTransport({
-    policy,
-    totalTimeoutMs: WEBHOOK_TIMEOUT_MS,
-    ...(WEBHOOK_CA_FILE === undefined ? {} : { caPem: readFileSync(WEBHOOK_CA_FILE, 'utf8') }),
-  });
+export function openTransport(config: Config, policy: AddressPolicy): WebhookTransport {
+  const { WEBHOOK_TIMEOUT_MS: totalTimeoutMs, WEBHOOK_CA_FILE: file } = config;
+  const own = file === undefined ? {} : { caPem: readFileSync(file, 'utf8') };
+  return createHttpsTransport({ policy, totalTimeoutMs, ...own });
+}
 
 /** An attempt without an outcome this long after its time limit was interrupted by a crash. */
 const CALL_MARGIN_MS = 5_000;

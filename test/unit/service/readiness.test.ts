@@ -1,5 +1,5 @@
 /** Whether the service says that it is ready, while engines and tenants come and go. */
-import type { RowProgress } from '#app/ports/rowStore.js';
+import type { Progress } from '#app/projections/progress.js';
 import { readiness, watchRows } from '#app/service/health.js';
 
 describe('readiness', () => {
@@ -7,7 +7,7 @@ describe('readiness', () => {
   let position: number;
   let filling: ReadonlySet<string>;
   let failure: Error | undefined;
-  let behind: ReturnType<RowProgress['behind']>;
+  let behind: ReturnType<Progress['behind']>;
   let ask: ReturnType<typeof readiness>;
   const ready = async () => (await ask()).ready;
 

@@ -61,8 +61,7 @@ export class RowFiles {
   }
 
   open(file: string | undefined): TenantRows {
-    const db = file === undefined ? emptyTenantFile(':memory:') : openTenantFile(file, this.opening);
-    return new TenantRows(db, file);
+    return new TenantRows(file === undefined ? emptyTenantFile(':memory:') : openTenantFile(file, this.opening), file);
   }
 
   tenants(): readonly string[] {

@@ -55,6 +55,8 @@ export class TenantRows extends Connection {
   /** Which statements of this moment ask for, and which they add to. */
   #members = new RowSet(0);
   #collected = new RowSet(0);
+  /** What was found last, until the space changes: other pages of a list need it as well. */
+  #found = { key: '', set: new RowSet(0) };
   #parsed: { readonly text: string; readonly fields: Fields } = { text: '', fields: {} };
 
   constructor(
@@ -90,7 +92,7 @@ export class TenantRows extends Connection {
   }
 
   #pageNow(now: SpaceNow, query: PageQuery): Found {
-    const { conditions, sort, offset, limit, behind } = query;
+    const { conditions, sort, offset, limit, behind, withTotal } = query;
     const { rows } = now.state;
     const base = baseOf(now.space);
     const direction = sort[0]?.field === 'n' ? sort[0].direction : undefined;
@@ -99,19 +101,22 @@ export class TenantRows extends Connection {
       const sql = 'SELECT count(*) FROM seen WHERE row > ? AND row < ? AND batch = ?';
       return { total: rows - (this.column<number>(sql).get(base, base + now.next, only.batch) ?? 0), rows: [] };
     }
-    const set = conditions.length === 0 ? undefined : this.#matching(now, conditions);
+    const isQuick = (each: Condition) => costOf(each) < QUICKEST.length && this.#accesses(now, each) !== undefined;
+    const isFound = conditions.length > 0 && (direction === undefined || withTotal || conditions.some(isQuick));
+    const set = isFound ? this.#matching(now, conditions) : undefined;
     let numbers: readonly number[];
     if (direction === undefined) numbers = this.#sorted(now, set, query);
     else if (set !== undefined) {
       const all = set.numbers().filter((n) => behind === undefined || (direction === 'asc' ? n > behind : n < behind));
       numbers = (direction === 'asc' ? all : all.reverse()).slice(offset, offset + limit);
     } else {
-      // Where nothing was ever deleted, the page's place is known.
-      const skipped = rows === now.next - 1 ? offset : 0;
+      // Found while they are read. Where nothing was ever deleted, the page's place is known.
+      const skipped = conditions.length === 0 && rows === now.next - 1 ? offset : 0;
+      const { text, cells } = sqlOf(conditions, now.space);
       const [from, to] =
         direction === 'asc' ? [(behind ?? 0) + skipped, now.next] : [0, (behind ?? now.next) - skipped];
-      const range = [base + from, base + Math.min(to, now.next), limit, offset - skipped];
-      numbers = this.#numbers(now, 'rows', 'row > ? AND row < ?', `row ${direction}`, range);
+      const all = [base + from, base + Math.min(to, now.next), ...cells, limit, offset - skipped];
+      numbers = this.#numbers(now, 'rows', `row > ? AND row < ? AND ${text}`, `row ${direction}`, all);
     }
     return { total: set?.count ?? rows, rows: numbers.map((n) => () => this.row(base + n)) };
   }
@@ -185,15 +190,10 @@ export class TenantRows extends Connection {
     });
     const cellsOf = (from: readonly number[]) => sides.flatMap(({ cells }) => [...from, ...cells]);
     const by = sort.map(({ direction }, i) => `${i + 3} ${direction}`);
-    type Place = { readonly n: number; readonly source: 'rows' | 'past' };
-    const places = this.query<Place>(
+    const places = this.query<{ readonly n: number; readonly source: 'rows' | 'past' }>(
       `${sides.map(({ select }) => select).join(' UNION ALL ')} ORDER BY ${by} LIMIT ? OFFSET ?`,
     );
-    const reading =
-      ({ n, source }: Place) =>
-      () =>
-        this.row(n, source);
-    const rows = places.all(...cellsOf(range), limit, offset).map(reading);
+    const rows = places.all(...cellsOf(range), limit, offset).map((place) => () => this.row(place.n, place.source));
     if (!withTotal) return { total: 0, rows };
     const counts = sides.map(({ rest }) => `(SELECT count(*) ${rest})`).join(' + ');
     const total = this.column<number>(`SELECT ${counts}`).get(...cellsOf([base, base + next])) ?? 0;
@@ -202,6 +202,8 @@ export class TenantRows extends Connection {
 
   /** The rows that hold all conditions, of which there is at least one. */
   #matching(now: SpaceNow, conditions: readonly Condition[]): RowSet {
+    const key = JSON.stringify([now.space.number, now.state.changed, now.state.rows, conditions]);
+    if (this.#found.key === key) return this.#found.set;
     const left: Condition[] = [];
     let set: RowSet | undefined;
     for (const condition of conditions.toSorted((a, b) => costOf(a) - costOf(b))) {
@@ -215,7 +217,8 @@ export class TenantRows extends Connection {
       const both = { text: `${test.text} AND ${text}`, cells: [...test.cells, ...cells] };
       set = this.#collect(now, [{ ...rest, test: both }], set);
     }
-    return set ?? new RowSet(0);
+    this.#found = { key, set: set ?? new RowSet(0) };
+    return this.#found.set;
   }
 
   #collect(now: SpaceNow, all: readonly Access[], among: RowSet | undefined): RowSet {
