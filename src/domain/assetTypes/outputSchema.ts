@@ -88,7 +88,9 @@ export function recordInputSchema(assetType: AssetType, kind: BodyKind, parent?:
       ...(kind === 'batchItem' && {
         _batch_id: orNull({ type: 'string', minLength: 1, maxLength: MAX_STRING_LENGTH }),
       }),
-      ...partLists(assetType, (part) => recordInputSchema(part, kind, part.parent?.field)),
+      // A part by itself is sent without its own.
+      ...((assetType.role === 'order' || parent !== undefined) &&
+        partLists(assetType, (part) => recordInputSchema(part, kind, part.parent?.field))),
     },
     required: fields
       .filter(({ name, required }) => required && kind !== 'update' && name !== parent)
