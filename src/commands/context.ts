@@ -2,8 +2,8 @@
 
 import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/recordSchema.js';
+import type { EventKey } from '../domain/eventTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import type { EventKey } from '../domain/keyUse.js';
 import { MAX_ERRORS } from '../domain/limits.js';
 import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
 import type { RowReads } from '../ports/rowStore.js';

@@ -4,7 +4,8 @@
  */
 import { createHash, hash } from 'node:crypto';
 import { v5 } from 'uuid';
-import { type EventKey, keyIdOf } from '../domain/keyUse.js';
+import type { EventKey } from '../domain/eventTypes.js';
+import { keyIdOf } from '../domain/keyUse.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { KEYS } from '../domain/spaces.js';
 import { orderStream } from '../domain/streams.js';

@@ -2,8 +2,9 @@
  * The one way into the log: load a stream's state, decide, append at the loaded revision, and start again when another
  * writer was first. Several changes of a stream may share the loading and the append.
  */
+
+import type { EventKey } from '../domain/eventTypes.js';
 import { eventTypes, SCHEMA_VERSION } from '../domain/eventTypes.js';
-import type { EventKey } from '../domain/keyUse.js';
 import {
   type AppendResult,
   type EventToAppend,

@@ -2,7 +2,7 @@
  * What an event tells an auditor: who did what, when, and on what. The one place that reads events for this; it says nothing
  * of secrets, nor of the values of records.
  */
-import { ACTIVITIES, type ActivityKind, type EventOf } from './eventTypes.js';
+import { ACTIVITIES, type ActivityKind, type ReadEvent } from './eventTypes.js';
 import type { AccessEvent, DirectoryEvent } from './identity/events.js';
 import type { OrderEvent, StatusChange } from './order/events.js';
 import type { SyncEvent } from './referenceTable/cleanUp.js';
@@ -41,12 +41,6 @@ export type Activity = {
   readonly details?: { readonly [name: string]: unknown } | undefined;
 };
 type Told = Partial<Activity>;
-
-/** An event as far as it is read here. */
-type ReadEvent = EventOf<string, unknown> & {
-  readonly stream: string;
-  readonly metadata: { readonly actor: { readonly kind: string } };
-};
 
 /**
  * What the event tells; undefined if it is no activity.
@@ -173,12 +167,9 @@ const namesIn = (fields: object): readonly string[] => first(Object.keys(fields)
 const moved = ({ status }: { readonly status: StatusChange }) => ({ status_from: status.from, status_to: status.to });
 
 type Parts = readonly unknown[];
-const countsOf = (added: Parts, changed: Parts = [], removed: Parts = []): Counts => ({
-  created: added.length,
-  updated: changed.length,
-  seen: 0,
-  deleted: removed.length,
-});
+const countsOf = (added: Parts, changed: Parts = [], removed: Parts = []): Counts => {
+  return { created: added.length, updated: changed.length, seen: 0, deleted: removed.length };
+};
 
 /** The name in the API: `firstName` is `first_name` there. */
 const asShown = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -7,10 +7,10 @@ import { type Activity, activityOf, type Counts } from './activity.js';
 import type { AssetType } from './assetTypes/assetType.js';
 import { type Changes, type Fields, type FieldValue, sideOf } from './assetTypes/fieldTypes.js';
 import type { ErasureRecorded } from './erasure.js';
-import type { EventOf } from './eventTypes.js';
+import type { ReadEvent } from './eventTypes.js';
 import type { TenantEvent } from './identity/events.js';
 import { ownTable, standardTables, withOwnField } from './identity/tenantTables.js';
-import { acceptedUse, answeredUse, type EventKey, keyIdOf, useOf } from './keyUse.js';
+import { acceptedUse, answeredUse, keyIdOf, useOf } from './keyUse.js';
 import type { OrderEvent, PartsChange } from './order/events.js';
 import { isSyncId, type SyncEvent, uuidOfSync } from './referenceTable/cleanUp.js';
 import {
@@ -43,12 +43,7 @@ export type RowEffect =
       };
     })
   /** Moves the batch id and nothing else. */
-  | {
-      readonly kind: 'touch';
-      readonly space: string;
-      readonly ids: readonly string[];
-      readonly batch: string | null;
-    }
+  | { readonly kind: 'touch'; readonly space: string; readonly ids: readonly string[]; readonly batch: string | null }
   /** A row that is gone already is no error: a part may be removed with its parent. `was`: where the event has it. */
   | (OfRow<'delete'> & { readonly was?: Fields })
   /** Deletes each row whose batch id is not this one; rows without a batch id as well. */
@@ -66,27 +61,8 @@ export type Effects = {
   readonly activity?: Activity | undefined;
 };
 
-/** An event as far as it is read here. */
-export type ReadEvent = EventOf<string, unknown> & {
-  readonly id: string;
-  readonly stream: string;
-  readonly revision: number;
-  readonly position: number;
-  readonly metadata: {
-    readonly tenant: string;
-    readonly occurredAt: string;
-    readonly actor: { readonly kind: string; readonly id: string; readonly name?: string };
-    readonly correlationId: string;
-    readonly causationId: string;
-    readonly key?: EventKey | undefined;
-  };
-};
-
 /** What has to be known of the tenant: the table of its orders, and its asset types as they were before the event. */
-type KnownOfTenant = {
-  readonly orderModel: string;
-  readonly assetTypes: ReadonlyMap<string, AssetType>;
-};
+type KnownOfTenant = { readonly orderModel: string; readonly assetTypes: ReadonlyMap<string, AssetType> };
 
 /**
  * What the event did. Events of streams that are not read here, as those of users, make no rows but their activity.
@@ -138,21 +114,13 @@ function ofTenant(event: TenantEvent, { assetTypes }: KnownOfTenant): readonly R
 
 type NewRecord = { readonly id: string; readonly fields: Fields };
 
-const created = (space: string, { id, fields }: NewRecord, batch: string | null = null): RecordEffect => ({
-  kind: 'create',
-  space,
-  id: id.toLowerCase(),
-  batch,
-  fields,
-});
+const created = (space: string, { id, fields }: NewRecord, batch: string | null = null): RecordEffect => {
+  return { kind: 'create', space, id: id.toLowerCase(), batch, fields };
+};
 
-const replaced = (space: string, { id, set }: ReplacedRecord, moved: { batch?: string | null }): RowEffect => ({
-  kind: 'patch',
-  space,
-  id: id.toLowerCase(),
-  ...moved,
-  set,
-});
+const replaced = (space: string, { id, set }: ReplacedRecord, moved: { batch?: string | null }): RowEffect => {
+  return { kind: 'patch', space, id: id.toLowerCase(), ...moved, set };
+};
 
 const deleted = (space: string, id: string): RecordEffect => ({ kind: 'delete', space, id: id.toLowerCase() });
 
@@ -236,13 +204,9 @@ const partEffects = ({ added = [], changed = [], removed = [] }: Partial<PartsCh
   ...added.map((part) => created(part.table, part)),
 ];
 
-const changedFields = (space: string, id: string, changes: Changes): RecordEffect => ({
-  kind: 'patch',
-  space,
-  id: id.toLowerCase(),
-  set: sideOf(changes, 'to'),
-  was: sideOf(changes, 'from'),
-});
+const changedFields = (space: string, id: string, changes: Changes): RecordEffect => {
+  return { kind: 'patch', space, id: id.toLowerCase(), set: sideOf(changes, 'to'), was: sideOf(changes, 'from') };
+};
 
 function ofDelivery(
   event: DeliveryEvent,
@@ -263,13 +227,11 @@ function ofDelivery(
     case 'DeliveryAttemptStarted':
       return [patch({ retry_at: null }, { number: event.data.attempt, with: { ...event.data, startedAt: at } })];
     case 'DeliveryAttemptFailed': {
-      const { attempt, retryAt = null, notSent: _, ...outcome } = event.data;
+      const { attempt: number, retryAt = null, notSent: _, ...outcome } = event.data;
       // The last attempt fails before the order does, so a failed order has no delivery that seems open.
-      const isLast = attempt >= MAX_DELIVERY_ATTEMPTS;
+      const isLast = number >= MAX_DELIVERY_ATTEMPTS;
       const failed = isLast ? { state: 'failed', ended_at: at, ended: position, reason: event.data.reason } : {};
-      return [
-        patch({ retry_at: retryAt, ...failed }, { number: attempt, with: { ...outcome, endedAt: at, position } }),
-      ];
+      return [patch({ retry_at: retryAt, ...failed }, { number, with: { ...outcome, endedAt: at, position } })];
     }
     case 'DeliverySucceeded': {
       const { attempt, status, durationMs, responseBody = null } = event.data;

@@ -4,7 +4,7 @@
  */
 import type { AssetType } from './assetTypes/assetType.js';
 import { ERASED, type Fields, type FieldValue, fieldRules, ownValue } from './assetTypes/fieldTypes.js';
-import type { EventOf } from './eventTypes.js';
+import type { EventOf, ReadEvent } from './eventTypes.js';
 import { withoutNulls } from './referenceTable/decide.js';
 import { namedValues } from './referenceTable/events.js';
 import { parseStream } from './streams.js';
@@ -29,13 +29,7 @@ export type ErasedRecord = {
 
 type ErasedUser = { readonly tenant: string; readonly userId: number };
 
-type ReadEvent = EventOf<string, unknown> & {
-  readonly stream: string;
-  readonly revision: number;
-  readonly position: number;
-  readonly metadata: { readonly tenant: string; readonly actor: Actor };
-};
-type Actor = { readonly kind: string; readonly id: string; readonly name?: string };
+type Actor = ReadEvent['metadata']['actor'];
 
 /** @param place position of the event that records it: copies elsewhere that were made before it are erased as well */
 type Erasure = ErasedRecord & { readonly place: number };

@@ -3,6 +3,30 @@
 /** An event as the domain makes it; the log adds who, when and where. */
 export type EventOf<Type extends string, Data> = { readonly type: Type; readonly data: Data };
 
+/** A request with an Idempotency-Key, as its events name it. */
+export type EventKey = {
+  readonly id: string;
+  readonly body: string;
+  /** What its answer counts, and where an undo goes on; unset where the event says it. */
+  readonly counts?: { readonly [name: string]: number | string | undefined } | undefined;
+};
+
+/** An event of the log as far as the domain reads it. */
+export type ReadEvent = EventOf<string, unknown> & {
+  readonly id: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: number;
+  readonly metadata: {
+    readonly tenant: string;
+    readonly occurredAt: string;
+    readonly actor: { readonly kind: string; readonly id: string; readonly name?: string };
+    readonly correlationId: string;
+    readonly causationId: string;
+    readonly key?: EventKey | undefined;
+  };
+};
+
 /** `activity`: the kind as which the activity tells of it. Without one, nobody asked for it, or another event tells of it. */
 export type EventTypes = { readonly [type: string]: { readonly activity?: string } };
 

@@ -1,6 +1,6 @@
 /** The event log: append-only streams, and one total order over all of them. Its contract: `test/contract/eventStore.ts`. */
 import { type ErasureRecorded, Erasures } from '../domain/erasure.js';
-import type { EventKey } from '../domain/keyUse.js';
+import type { EventKey } from '../domain/eventTypes.js';
 import { ERASURES_STREAM } from '../domain/streams.js';
 
 /** An event's place in the order of all events; 0 is before the first one. */

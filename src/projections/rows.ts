@@ -2,7 +2,8 @@
 import type { Activity } from '../domain/activity.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
-import { type Effects, effectsOf, type ReadEvent, type RowEffect } from '../domain/effects.js';
+import { type Effects, effectsOf, type RowEffect } from '../domain/effects.js';
+import type { ReadEvent } from '../domain/eventTypes.js';
 import { dayOf } from '../domain/identity/events.js';
 import { charactersOf } from '../domain/jsonSize.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';

@@ -21,10 +21,8 @@ const fields =
       const field = { name, label: labelOf(name), type, required: false, ...search, ...options };
       if (to === undefined) return { field };
       const key = options.format === 'uuid' ? 'id' : 'external_id';
-      return {
-        field,
-        relationship: { name: as ?? name.slice(0, -3), kind: 'belongs_to', table: to, field: name, key },
-      };
+      const kind = 'belongs_to';
+      return { field, relationship: { name: as ?? name.slice(0, -3), kind, table: to, field: name, key } };
     });
 
 /** Text that people search by. */

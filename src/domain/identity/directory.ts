@@ -107,10 +107,8 @@ export function evolveTenant(
       change(tenant.assetTypes, event.data.table, (type) => withOwnField(type, event.data.field));
       break;
     case 'RateLimitChanged':
-      tenant.rateLimit = event.data;
-      break;
     case 'RateLimitRemoved':
-      tenant.rateLimit = undefined;
+      tenant.rateLimit = event.type === 'RateLimitChanged' ? event.data : undefined;
       break;
     case 'CleanUpGuardChanged': {
       const { maxPercent, ...least } = event.data;
@@ -154,12 +152,8 @@ export function evolveTenant(
       break;
     case 'WebhookCreated': {
       const { id, events } = event.data;
-      tenant.webhooks.set(id, {
-        ...event.data,
-        createdAt: at,
-        startedAt: at,
-        wantedAfter: wantedAfter(events, position),
-      });
+      const begun = { createdAt: at, startedAt: at, wantedAfter: wantedAfter(events, position) };
+      tenant.webhooks.set(id, { ...event.data, ...begun });
       break;
     }
     default:
@@ -220,20 +214,13 @@ function evolveWebhook(
 ): Webhook | undefined {
   switch (event.type) {
     case 'WebhookChanged': {
-      const { events = webhook.events } = event.data;
-      return {
-        ...webhook,
-        ...event.data,
-        wantedAfter: wantedAfter(events, position, webhook.wantedAfter),
-        startedAt: at,
-      };
+      const wanted = wantedAfter(event.data.events ?? webhook.events, position, webhook.wantedAfter);
+      return { ...webhook, ...event.data, wantedAfter: wanted, startedAt: at };
     }
-    case 'WebhookSecretRegenerated':
-      return {
-        ...webhook,
-        sealedSecret: event.data.sealedSecret,
-        otherSecret: { sealed: webhook.sealedSecret, until: new Date(Date.parse(at) + ROTATION_MS).toISOString() },
-      };
+    case 'WebhookSecretRegenerated': {
+      const until = new Date(Date.parse(at) + ROTATION_MS).toISOString();
+      return { ...webhook, ...event.data, otherSecret: { sealed: webhook.sealedSecret, until } };
+    }
     case 'WebhookSecretStaged':
       return { ...webhook, otherSecret: { sealed: event.data.sealedSecret } };
     case 'WebhookSecretPromoted':

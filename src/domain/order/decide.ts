@@ -55,12 +55,9 @@ export function createOrder(
   input: RecordInput,
   parts: readonly PartFields[] = [],
 ): OrderDecision {
-  const { processing_status: status, ...fields } = input.fields;
-  const data = {
-    table: assetType.name,
-    fields: withoutNulls(fields),
-    status: (status as OrderStatus | null | undefined) ?? 'pending_validation',
-  };
+  const { processing_status: sent, ...fields } = input.fields;
+  const status = (sent as OrderStatus | null | undefined) ?? 'pending_validation';
+  const data = { table: assetType.name, fields: withoutNulls(fields), status };
   return accept(
     parts.length === 0 ? { type: 'OrderCreated', data } : { type: 'OrderCreatedWithParts', data: { ...data, parts } },
   );

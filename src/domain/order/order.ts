@@ -86,10 +86,8 @@ export const orderView = (assetType: Pick<AssetType, 'fields'>, id: string, orde
 /** The order and its parts, without the records that they name. */
 export function orderAlone(assetTypes: AssetTypes, id: string, order: Order): ExportSnapshot {
   const typeOf = (table: string) => assetTypes.get(table) ?? { fields: [] };
-  const parts = [...order.parts.values()].map((part) => ({
-    table: part.table,
-    record: recordView(typeOf(part.table), part),
-  }));
+  const shown = (part: OrderPart) => ({ table: part.table, record: recordView(typeOf(part.table), part) });
+  const parts = [...order.parts.values()].map(shown);
   return { table: order.table, order: orderView(typeOf(order.table), id, order), parts, related: {} };
 }
 

@@ -5,11 +5,7 @@ import type { FieldErrors, RecordInput } from '../assetTypes/recordSchema.js';
 import { charactersOf } from '../jsonSize.js';
 import { type BatchUpserted, packIds, type RecordChanged, type RecordCreated } from './events.js';
 
-export type KnownRecord = {
-  readonly id: string;
-  readonly batchId: string | null;
-  readonly fields: Fields;
-};
+export type KnownRecord = { readonly id: string; readonly batchId: string | null; readonly fields: Fields };
 
 /** The records that a decision needs. */
 export interface KnownRecords {

@@ -47,15 +47,8 @@ export type AttemptResult =
 /** The delivery after one more event. @param at its time (ISO 8601) */
 export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at: string): Delivery {
   if (event.type === 'DeliveryRequested') {
-    return {
-      subject: event.data,
-      started: 0,
-      inFlight: undefined,
-      failures: [],
-      outcome: 'open',
-      waitsSince: at,
-      retryAt: undefined,
-    };
+    const nothing = { started: 0, inFlight: undefined, failures: [], retryAt: undefined };
+    return { ...nothing, subject: event.data, outcome: 'open', waitsSince: at };
   }
   if (delivery === undefined) throw new Error(`${event.type} before DeliveryRequested.`);
   switch (event.type) {
@@ -64,13 +57,8 @@ export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at:
     case 'DeliveryAttemptFailed': {
       const { attempt, reason, retryAt } = event.data;
       const inFlight = delivery.inFlight?.attempt === attempt ? undefined : delivery.inFlight;
-      return {
-        ...delivery,
-        inFlight,
-        failures: [...delivery.failures, `Attempt ${attempt}: ${reason}`],
-        waitsSince: at,
-        retryAt,
-      };
+      const failures = [...delivery.failures, `Attempt ${attempt}: ${reason}`];
+      return { ...delivery, inFlight, failures, waitsSince: at, retryAt };
     }
     case 'DeliverySucceeded':
       return { ...delivery, inFlight: undefined, outcome: 'succeeded' };

@@ -1,7 +1,9 @@
 /** What stands in the place of an erased value, also when it is erased once more. That no answer has it is tried over HTTP. */
+
 import { ERASED } from '#app/domain/assetTypes/fieldTypes.js';
 import { Erasures, erasedValue } from '#app/domain/erasure.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
+import { readEvent } from './readEvent.js';
 
 test.each([
   ['dyn_party', 'name', ERASED],
@@ -28,14 +30,9 @@ test.each([
   const about = { tenant, table: 'dyn_party', id, stream };
   erasures.add({ data: { ...about, until: 3, fields: { external_id: 'erased-1' } } }, 100);
   erasures.add({ data: { ...about, until: 8, fields: { external_id: 'erased-2' } } }, 101);
-  const { data } = erasures.redact({
-    stream,
-    revision,
-    position: revision < 9 ? 1 : 200,
-    type: 'RecordChanged',
-    data: { id, set: { external_id: 'K1' } },
-    metadata: { tenant, actor: { kind: 'client', id: 'c', name: 'ERP' } },
-  });
+  const position = revision < 9 ? 1 : 200;
+  const set = { external_id: 'K1' };
+  const { data } = erasures.redact(readEvent({ stream, revision, position, type: 'RecordChanged', data: { id, set } }));
   expect(data).toEqual({ id, set: { external_id: shown } });
 });
 
@@ -56,8 +53,7 @@ test.each([
   const ofOrder = `order-acme.${order}`;
   const fields = { error_reason: null };
   erasures.add({ data: { tenant, table: 'dyn_stock_order', id: order, stream: ofOrder, until: 9, fields } }, 100);
-  const metadata = { tenant, actor: { kind: 'client', id: 'c', name: 'ERP' } };
-  const redacted = erasures.redact({ stream: ofOrder, revision: 3, position: 1, type, data, metadata });
+  const redacted = erasures.redact(readEvent({ stream: ofOrder, revision: 3, type, data }));
   expect(redacted.data).toEqual(shown);
   const again = erasures.redaction(redacted);
   expect(again.concerned).toBe(true);

@@ -1,4 +1,4 @@
-import type { EventKey } from '../../../domain/keyUse.js';
+import type { EventKey } from '../../../domain/eventTypes.js';
 import type { Actor, EventMetadata, EventToAppend, RecordedEvent } from '../../../ports/eventStore.js';
 import { dataAsJson } from '../everyStore.js';
 
