@@ -63,7 +63,10 @@ test('an approval is sent after some seconds, and can be taken back before', asy
   await page.getByRole('button', { name: /PO-013.*Grand Café De Brug/ }).click();
   await page.getByRole('heading', { level: 1, name: 'PO-013' }).waitFor();
   await page.goBack();
+  await page.getByRole('heading', { level: 1, name: 'PO-011' }).waitFor();
   await page.getByText('1 of 4', { exact: true }).waitFor();
+  // Keys are not for the page while it is open.
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
   await window.press('a');
   await page.getByRole('heading', { level: 1, name: 'PO-012' }).waitFor();
   await page.getByText('2 of 4', { exact: true }).waitFor();
