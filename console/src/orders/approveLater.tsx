@@ -65,7 +65,7 @@ export function useApproveLater(): (order: Named) => void {
   };
 }
 
-/** The key `u`, and the question of whoever closes the page before all is sent. */
+/** The key `u` takes the latest approval back. The browser asks before it closes a page with approvals that are not sent. */
 export function useTakeBack(): void {
   useKeys({ u: () => [...waiting.values()].at(-1)?.() });
   useEffect(() => {

@@ -58,7 +58,7 @@ export const SEARCH: QueryParameter = {
 export const CURSOR: QueryParameter = {
   name: 'cursor',
   description:
-    'Empty for the first page, then meta.next_cursor of the page before, with the same filters and sort. Goes by created_at: every record that exists all the while comes once, whatever is written meanwhile. With sort=created_at or -created_at only, without page and total.',
+    'Empty for the first page, then meta.next_cursor of the page before, with the same filters and sort. The order is created_at: records present for the whole export appear exactly once, whatever is written meanwhile. With sort=created_at or -created_at only, without page and total.',
   schema: { type: 'string' },
 };
 

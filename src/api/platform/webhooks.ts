@@ -238,7 +238,7 @@ export const webhooks: Resource = {
     'POST /webhooks/:id/deliveries/:deliveryId/resend': {
       id: 'platformResendDelivery',
       grows: CHANGES,
-      summary: 'Send it again, whatever its outcome',
+      summary: 'Send the delivery again, also one that succeeded',
       allow: 'admins',
       status: 202,
       answer: json.one('RequestedDelivery'),
