@@ -23,13 +23,12 @@ import {
   writableFields,
 } from './draft';
 import { Facts } from './Facts';
-import { FieldInput } from './FieldInput';
-import { LookUp } from './LookUp';
 import { OrderDeliveries } from './OrderDeliveries';
 import { namesOfParts, OrderHistory } from './OrderHistory';
 import { PartsGrid } from './PartsGrid';
 import { nextOrder, type OrderSearch, queueOf, readAround } from './queue';
 import { StatusBadge } from './StatusBadge';
+import { ValueInput } from './ValueInput';
 
 type Read = { readonly order: Order; readonly tag: string | null };
 
@@ -155,29 +154,18 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     .filter((part) => part !== undefined)
     .join(' · ');
 
-  const input = (field: AssetField) => {
-    const reference = references.get(field.name);
-    const value = field.name in draft.fields ? draft.fields[field.name] : values[field.name];
-    const change = (to: unknown) => setDraft((present) => withField(present, values, field.name, to));
-    const shared = { error: errors.get(field.name), isDisabled: !may('save') };
-    if (reference === undefined) {
-      return <FieldInput key={field.name} field={field} value={value} onChange={change} {...shared} />;
-    }
-    const record = values[reference.name];
-    const isNamed = value === values[field.name] && typeof record === 'object' && record !== null;
-    return (
-      <LookUp
-        key={field.name}
-        label={field.label}
-        table={reference.table}
-        keyField={reference.key}
-        value={typeof value === 'string' ? value : null}
-        record={isNamed ? (record as Order['lines'][number]) : null}
-        onChange={change}
-        {...shared}
-      />
-    );
-  };
+  const input = (field: AssetField) => (
+    <ValueInput
+      key={field.name}
+      field={field}
+      reference={references.get(field.name)}
+      value={field.name in draft.fields ? draft.fields[field.name] : values[field.name]}
+      of={values}
+      onChange={(to) => setDraft((present) => withField(present, values, field.name, to))}
+      error={errors.get(field.name)}
+      isDisabled={!may('save')}
+    />
+  );
 
   return (
     <Page

@@ -2,14 +2,13 @@
 import { ActionIcon, Button, Group, Paper, Table, Title, VisuallyHidden } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { memo, useCallback, useMemo, useRef, useState } from 'react';
-import type { AnyRecord, AssetField, AssetType } from '../api/client';
+import type { AssetField, AssetType } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { useKeys } from '../app/keys';
 import { useText } from '../app/language';
 import { Loaded } from '../app/Page';
 import { type Draft, type DraftPart, NO_DRAFT, partsIn, partsOf, writableFields } from './draft';
-import { FieldInput } from './FieldInput';
-import { LookUp } from './LookUp';
+import { ValueInput } from './ValueInput';
 
 type Props = {
   readonly relationship: AssetType['relationships'][number];
@@ -236,17 +235,7 @@ const PartRow = memo(
             };
             return (
               <Table.Td key={field.name} data-field={path}>
-                {reference === undefined ? (
-                  <FieldInput field={field} value={value} isInGrid {...shared} />
-                ) : (
-                  <LookUp
-                    table={reference.table}
-                    keyField={reference.key}
-                    value={typeof value === 'string' ? value : null}
-                    record={recordOf(part.fields[reference.name], reference.key, value)}
-                    {...shared}
-                  />
-                )}
+                <ValueInput field={field} reference={reference} value={value} of={part.fields} isInGrid {...shared} />
               </Table.Td>
             );
           })}
@@ -293,10 +282,3 @@ const PartRow = memo(
     );
   },
 );
-
-/** The record that the document has for a reference, unless the reference was changed since. */
-function recordOf(record: unknown, key: string, value: unknown): AnyRecord | null {
-  if (typeof record !== 'object' || record === null) return null;
-  const known = record as AnyRecord;
-  return known[key] === value ? known : null;
-}
