@@ -143,7 +143,7 @@ test('the goods of a consignment are edited below it', async () => {
   await goods.getByLabel('Product name, 2').fill('Tiles');
   await window.screenshot('clerk-transport');
   await window.press('Control+s');
-  await page.getByRole('button', { name: 'Save', exact: true }).and(page.locator(':disabled')).waitFor();
+  await page.getByText('Saved', { exact: true }).first().waitFor();
   const { data } = await hauler.list('dyn_goods', { sort: 'product_name' });
   expect(data.map(({ product_name, quantity }) => [product_name, quantity])).toEqual([
     ['Bricks', 5],
@@ -191,7 +191,7 @@ test('two clerks at one order: the second sees that it was changed, takes that i
   }
   await first.page.getByLabel('Notes').fill('Ring twice');
   await first.press('Control+s');
-  await first.page.getByRole('button', { name: 'Save', exact: true }).and(first.page.locator(':disabled')).waitFor();
+  await first.page.getByText('Saved', { exact: true }).first().waitFor();
   await second.page.getByLabel('Customer reference').fill('PO-012 B');
   await second.press('Control+s');
   await second.page.getByText('Someone else has changed this order').waitFor();

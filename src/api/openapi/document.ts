@@ -27,7 +27,7 @@ import {
   type Resource,
   type Route,
   routesOf,
-  type TableKind,
+  TABLE_KINDS,
 } from '../routes/operation.js';
 import { isLocalProgram, isOperatorHost, requestHost, requestOrigin, resolveTenant } from '../tenantHost.js';
 import {
@@ -51,13 +51,6 @@ const SCOPE_TEXTS: { readonly [scope in Scope]: string } = {
   'read:order_data': 'Read order Master Data',
   'write:order_data': 'Write order Master Data, status updates included',
   'read:audit': 'Read everything of the tenant, activity included, and change nothing',
-};
-
-const TABLE_KINDS: { readonly [kind in TableKind]: (assetType: Pick<AssetType, 'role'>) => boolean } = {
-  Table: () => true,
-  ReferenceTable: ({ role }) => role === 'reference',
-  OrderTable: ({ role }) => role === 'order',
-  PartTable: ({ role }) => role === 'part',
 };
 
 const errorSchema: JsonSchema = {

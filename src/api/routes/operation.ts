@@ -59,7 +59,13 @@ export type BodyDescription = {
 
 export type HonouredHeader = 'if-match' | 'idempotency-key';
 
-export type TableKind = 'Table' | 'ReferenceTable' | 'OrderTable' | 'PartTable';
+export const TABLE_KINDS = {
+  Table: () => true,
+  ReferenceTable: ({ role }) => role === 'reference',
+  OrderTable: ({ role }) => role === 'order',
+  PartTable: ({ role }) => role === 'part',
+} satisfies { readonly [kind: string]: (assetType: Pick<AssetType, 'role'>) => boolean };
+export type TableKind = keyof typeof TABLE_KINDS;
 
 /** Quotas that a change of data uses up. */
 export const CHANGES: readonly Quota[] = ['logBytes'];

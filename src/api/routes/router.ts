@@ -29,6 +29,7 @@ import {
   type Operation,
   type Reply,
   routesOf,
+  TABLE_KINDS,
 } from './operation.js';
 import { parametersCheck, parametersOf, refusedHeadersCheck } from './query.js';
 
@@ -54,12 +55,14 @@ export function areaRouter(api: Api, area: Area): Router {
     const route = router.route(path);
     for (const { method, operation } of here) route[VERBS[method]](handlerOf(api, method, operation));
     const isOfTable = here.some(({ operation }) => isTableOperation(operation));
-    const methods = METHODS.filter((method) => here.some((each) => each.method === method));
-    const allow = methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', ');
     // An unknown table is 404 for every method.
     route.all((req) => {
-      if (isOfTable) knownAsset(req);
-      throw methodNotAllowed(req, allow);
+      const assetType = isOfTable ? knownAsset(req) : undefined;
+      const offered = here.filter(
+        ({ operation: { tables = 'Table' } }) => !assetType || TABLE_KINDS[tables](assetType),
+      );
+      const methods = METHODS.filter((method) => offered.some((each) => each.method === method));
+      throw methodNotAllowed(req, methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', '));
     });
   }
   if (area.onError !== undefined) router.use(area.onError);
