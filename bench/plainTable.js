@@ -2,7 +2,7 @@
 
 import { v7 } from 'uuid';
 import { openSqlite } from '../dist/adapters/openSqlite.js';
-import { foldCase } from '../dist/domain/assetTypes/caseFolding.js';
+import { foldCase } from '../dist/domain/row.js';
 
 const TEXTS = ['external_id', 'name', 'postal_zone', 'city_name', 'country'];
 

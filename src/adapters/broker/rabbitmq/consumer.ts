@@ -3,6 +3,7 @@
  *
  * A message that is put off for a moment waits here, unacknowledged: on the server each delay is a message more.
  */
+import { setMaxListeners } from 'node:events';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import PQueue from 'p-queue';
 import type { ConsumeOptions, Handler, Outcome, QueueDepth } from '../../../ports/messageBroker.js';
@@ -80,6 +81,8 @@ export class Consumer {
     const closed = new AbortController();
     channel.once('close', () => closed.abort());
     const ending = AbortSignal.any([signal, closed.signal]);
+    // All that are held sleep on it.
+    setMaxListeners(0, ending);
     const ended = new Promise((resolve) => ending.addEventListener('abort', resolve, { once: true }));
     const link: Link = { channel, closed: closed.signal, ending };
     try {
