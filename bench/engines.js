@@ -47,6 +47,8 @@ export async function measureEngines(directory) {
     ...places,
     WEBHOOK_CA_FILE: caFile,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    // A server without indexes takes its time.
+    REQUEST_TIMEOUT_MS: '60000',
   };
   const service = await startService(join(directory, 'data'), settings, log?.tenant);
   try {
