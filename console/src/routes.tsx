@@ -40,17 +40,12 @@ const page = (value: unknown): number | undefined => {
 const set = <T extends object>(search: T): T =>
   Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined)) as T;
 
-export type OrdersSearch = {
-  readonly text?: string;
-  readonly state?: string;
-  readonly sort?: string;
-  readonly page?: number;
-};
+/** `from` and `to`: of the delivery date; `accuracy`: at most this. */
+const OF_ORDERS = ['text', 'state', 'customer', 'from', 'to', 'accuracy', 'sort'] as const;
+export type OrdersSearch = { readonly [name in (typeof OF_ORDERS)[number]]?: string } & { readonly page?: number };
 const ordersSearch = (search: Search): OrdersSearch =>
   set({
-    text: text(search.text),
-    state: text(search.state),
-    sort: text(search.sort),
+    ...Object.fromEntries(OF_ORDERS.map((name) => [name, text(search[name])])),
     page: page(search.page),
   }) as OrdersSearch;
 

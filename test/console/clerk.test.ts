@@ -219,8 +219,7 @@ test('a list says when something is new; what the ERP refused is work of its own
   await page.getByText('The ERP has refused nothing').waitFor();
   const refused = { processing_status: 'submit_failed', error_reason: ['Unknown article I1'] };
   await acme().update('dyn_stock_order', String(orders[0]?.id), refused);
-  await page.getByText('There is something new.').waitFor();
-  await page.getByRole('button', { name: 'Show it' }).click();
+  await page.getByRole('button', { name: '1 new' }).click();
   await page.getByText('Unknown article I1').waitFor();
   await window.screenshot('clerk-refused');
   expect(window.complaints).toEqual([]);
@@ -253,5 +252,42 @@ test('approves several at once and says which were not; rejects one with a reaso
   ).toBe('rejected');
   // A browser shows by itself that the others were refused.
   expect(window.complaints.filter((each) => !each.includes('409'))).toEqual([]);
+  await window.close();
+});
+
+test('filters a list, gives what is shown a name, comes back to it, and removes it', async () => {
+  const window = await Window.open(browser, acme());
+  const { page } = window;
+  await window.signIn(clerk);
+  await acme().batch('dyn_party', [{ external_id: 'C2', name: 'Bakkerij Gouda' }]);
+  const fields = { buyer_customer_party_id: 'C2', delivery_date: '2026-01-05', accuracy: 0.7 };
+  for (const name of ['LATE-1', 'LATE-2'])
+    await acme().create('dyn_stock_order', { ...fields, customer_reference: name });
+  await window.goto('/orders', 'To Validate');
+  const rows = page.getByRole('table', { name: 'Order' }).getByRole('row');
+  await page.getByRole('button', { name: 'Overdue' }).click();
+  await page.getByText('2 rows').waitFor();
+  await page.getByRole('button', { name: 'All', exact: true }).click();
+  await page.getByRole('button', { name: 'Filters' }).click();
+  await page.getByRole('combobox', { name: 'Customer' }).fill('goda');
+  await page.getByRole('option', { name: /Bakkerij Gouda/ }).click();
+  await page.getByRole('combobox', { name: 'Accuracy at most' }).click();
+  await page.getByRole('option', { name: '80 %' }).click();
+  await page.getByText('2 rows').waitFor();
+  await page.getByRole('button', { name: 'Reference' }).click();
+  await page.getByRole('button', { name: 'Reference' }).click();
+  await rows.nth(1).getByText('LATE-2').waitFor();
+  await page.getByRole('button', { name: 'Save this view' }).click();
+  await page.keyboard.type('Gouda first');
+  await window.press('Enter');
+  await page.getByRole('button', { name: 'Gouda first', exact: true, pressed: true }).waitFor();
+  expect(await window.barriers()).toEqual([]);
+  await window.screenshot('clerk-views');
+  await window.goto('/orders', 'To Validate');
+  await page.getByRole('button', { name: 'Gouda first', exact: true }).click();
+  await page.getByText('2 rows').waitFor();
+  await page.getByRole('button', { name: 'Remove: Gouda first' }).click();
+  await page.getByRole('button', { name: 'Gouda first', exact: true }).waitFor({ state: 'detached' });
+  expect(window.complaints).toEqual([]);
   await window.close();
 });

@@ -24,5 +24,5 @@ export function useWatched<T extends object>(key: QueryKey, read: () => Promise<
     !shown.isPlaceholderData &&
     newest.dataUpdatedAt > shown.dataUpdatedAt &&
     JSON.stringify(newest.data) !== JSON.stringify(shown.data);
-  return { ...shown, isOutOfDate, showNew: () => client.setQueryData(shownKey, newest.data) };
+  return { ...shown, isOutOfDate, newest: newest.data, showNew: () => client.setQueryData(shownKey, newest.data) };
 }

@@ -1,7 +1,7 @@
 /** A field whose value is the key of a record of another table: found by typing. */
-import { Select, TextInput } from '@mantine/core';
+import { Select, Stack, Text, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type AnyRecord, api, bodyOf } from '../api/client';
 import { useText } from '../app/language';
@@ -20,9 +20,16 @@ type Props = {
   readonly error?: string | undefined;
   readonly isDisabled?: boolean;
 };
+type SearchProps = Props & { readonly shownName: string };
 
 const LOOKED_UP = 25;
+/** On a page of the API. */
+const MOST = 1000;
 const AFTER_TYPING_MS = 200;
+/** So few may mean that the person has mistyped. */
+const FEW = 5;
+/** Two halves of a shorter text are in most names. */
+const SHORTEST_MISTYPED = 4;
 
 /** What a person calls a record, of the fields that standard tables have. */
 export function nameOf({ name, code, value, external_id, id }: AnyRecord): string {
@@ -30,43 +37,92 @@ export function nameOf({ name, code, value, external_id, id }: AnyRecord): strin
   return parts.length === 0 ? id : parts.join(' · ');
 }
 
+/** Under which a record that was picked is kept, as the order has it only once it is saved. */
+export const pickedKey = (table: string, key: string) => ['picked', table, key] as const;
+
+async function recordsOf(table: string, query: object): Promise<readonly AnyRecord[]> {
+  const params = { path: { table }, query };
+  return (await bodyOf(api.GET('/api/v1/platform/tables/{table}/assets', { params }))).data as readonly AnyRecord[];
+}
+
+/** Records that have the text, and then those that nearly have it in their names. @throws ApiError */
+export async function recordsLike(table: string, text: string): Promise<readonly AnyRecord[]> {
+  const found = await recordsOf(table, { perPage: LOOKED_UP, search: text });
+  if (found.length >= FEW || text.length < SHORTEST_MISTYPED) return found;
+  // One letter too few, or an accent, is in one half of the text: the other one is as it was typed.
+  const [name, half] = [/_(code|type|reason)$/.test(table) ? 'value' : 'name', Math.ceil(text.length / 2)];
+  const halves = [text.slice(0, half), text.slice(half)].map((each) => each.replaceAll(',', '\\,')).join(',');
+  const near = await recordsOf(table, { perPage: MOST, [`filter[${name}]`]: halves });
+  const others = near.filter((each) => isNearly(nameOf(each), text) && !found.some(({ id }) => id === each.id));
+  return [...found, ...others].slice(0, LOOKED_UP);
+}
+
+const folded = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
+
+/** Whether the name has these letters in this order, with one more between two of them at most; accents aside. */
+function isNearly(name: string, typed: string): boolean {
+  const [letters, wanted] = [[...folded(name)], [...folded(typed)]];
+  return letters.some((_, start) => {
+    let at = start;
+    return wanted.every((letter) => {
+      if (letters[at] !== letter) at += 1;
+      at += 1;
+      return letters[at - 1] === letter;
+    });
+  });
+}
+
+/** What tells records with like names apart, of the fields that standard tables have. */
+function detailsOf(record: AnyRecord | undefined, units: ReadonlyMap<string, unknown> | undefined): string {
+  const { ean, base_unit_code_id: unit, price, unit_price = price, city_name: city } = record ?? { id: '' };
+  const parts = [ean && `EAN ${ean}`, units?.get(String(unit)), unit_price, city];
+  return parts.filter((part) => part != null && part !== '').join(' · ');
+}
+
 export function LookUp(props: Props) {
-  const { table, keyField, value, onChange, record, label, ariaLabel, error, isDisabled = false } = props;
+  const { table, value, label, ariaLabel, error, isDisabled = false } = props;
   const text = useText();
-  const [typed, setTyped] = useState('');
-  const [isOpen, setOpen] = useState(false);
   // A grid may have hundreds: what opens is made where the person goes.
   const [isHere, setHere] = useState(label !== undefined);
+  const client = useQueryClient();
+  const record = props.record ?? client.getQueryData<AnyRecord>(pickedKey(table, value ?? ''));
+  const shownName = record === undefined ? (value ?? '') : nameOf(record);
+  if (isDisabled) return <FieldText label={label}>{shownName}</FieldText>;
+  if (isHere) return <Search {...props} shownName={shownName} />;
+  return (
+    <TextInput
+      role="combobox"
+      aria-expanded={false}
+      aria-label={ariaLabel}
+      placeholder={text.orders.lookUp}
+      value={shownName}
+      onChange={() => undefined}
+      onFocus={() => setHere(true)}
+      error={error}
+    />
+  );
+}
+
+function Search({ table, keyField, value, onChange, label, ariaLabel, error, shownName }: SearchProps) {
+  const text = useText();
+  const client = useQueryClient();
+  const [typed, setTyped] = useState('');
+  const [isOpen, setOpen] = useState(false);
   const [search] = useDebouncedValue(typed, AFTER_TYPING_MS);
-  const shownName = record === null ? (value ?? '') : nameOf(record);
   const found = useQuery({
     queryKey: ['look-up', table, search],
-    queryFn: async () => {
-      const query = { perPage: LOOKED_UP, search: search === shownName ? undefined : search } as object;
-      const answer = await bodyOf(
-        api.GET('/api/v1/platform/tables/{table}/assets', { params: { path: { table }, query } }),
-      );
-      return answer.data as readonly AnyRecord[];
-    },
+    queryFn: () => recordsLike(table, search === shownName ? '' : search),
     enabled: isOpen,
     placeholderData: (before) => before,
   });
-  const options = new Map((found.data ?? []).map((each) => [String(each[keyField]), nameOf(each)]));
-  if (isDisabled) return <FieldText label={label}>{shownName}</FieldText>;
-  if (!isHere) {
-    return (
-      <TextInput
-        role="combobox"
-        aria-expanded={false}
-        aria-label={ariaLabel}
-        placeholder={text.orders.lookUp}
-        value={shownName}
-        onChange={() => undefined}
-        onFocus={() => setHere(true)}
-        error={error}
-      />
-    );
-  }
+  const records = new Map((found.data ?? []).map((each) => [String(each[keyField]), each]));
+  const units = useQuery({
+    queryKey: ['look-up', 'units'],
+    queryFn: async () =>
+      new Map((await recordsOf('dyn_unit_code', { perPage: MOST })).map(({ id, value: unit }) => [id, unit])),
+    enabled: found.data?.some((each) => typeof each.base_unit_code_id === 'string') === true,
+  });
+  const options = new Map([...records].map(([key, each]) => [key, nameOf(each)]));
   if (value !== null && !options.has(value)) options.set(value, shownName === '' ? value : shownName);
   return (
     <Select
@@ -82,8 +138,17 @@ export function LookUp(props: Props) {
       data={[...options].map(([key, name]) => ({ value: key, label: name }))}
       // The API has searched already.
       filter={({ options: all }) => all}
+      renderOption={({ option: { value: key, label: name } }) => (
+        <Stack gap={0}>
+          <bdi>{name}</bdi>
+          <Text size="xs">{detailsOf(records.get(key), units.data)}</Text>
+        </Stack>
+      )}
       value={value}
-      onChange={onChange}
+      onChange={(key) => {
+        client.setQueryData(pickedKey(table, key ?? ''), records.get(key ?? ''));
+        onChange(key);
+      }}
       onSearchChange={setTyped}
       onDropdownOpen={() => setOpen(true)}
       onDropdownClose={() => setOpen(false)}

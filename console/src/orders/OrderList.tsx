@@ -1,5 +1,5 @@
 /** Lists of orders: those to validate, those the ERP refused or did not get, and the archive. */
-import { Alert, Button, Group, Select, Text } from '@mantine/core';
+import { Button, Group, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -7,12 +7,12 @@ import type { OrderRow } from '../api/client';
 import { type Column, Cut, DataTable, Pages } from '../app/DataTable';
 import { Age, useText, When } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
-import { SearchField } from '../app/SearchField';
 import { useRoles } from '../app/useRoles';
 import { useWatched } from '../app/useWatched';
 import type { OrdersSearch } from '../routes';
 import { Bulk } from './Bulk';
 import { accuracyText, DeliveryDate } from './Facts';
+import { Filters, isFiltered, Views } from './Filters';
 import { ARCHIVE, placeOf, type Queue, REFUSED, readQueue, TO_VALIDATE } from './queue';
 import { StatusBadge } from './StatusBadge';
 
@@ -28,11 +28,11 @@ function OrderList({ queue }: { readonly queue: Queue }) {
   const [selected, setSelected] = useState<ReadonlyMap<string, OrderRow>>(new Map());
   const list = useWatched(['orders', queue.path, search], () => readQueue(queue, search));
   const selectAll = useMutation({ mutationFn: () => readAll(queue, search), onSuccess: setSelected });
-  const change = (more: Partial<OrdersSearch>) => {
+  const show = (shown: OrdersSearch) => {
     setSelected(new Map());
-    void navigate({ to: queue.path, search: { ...search, page: undefined, ...more } as OrdersSearch, replace: true });
+    void navigate({ to: queue.path, search: shown, replace: true });
   };
-  const isFiltered = search.text !== undefined || search.state !== undefined;
+  const showFirst = ({ page: _, ...shown }: OrdersSearch) => show(shown);
   const title =
     queue === TO_VALIDATE ? text.menu.toValidate : queue === REFUSED ? text.menu.refused : text.menu.archive;
   const none =
@@ -45,45 +45,26 @@ function OrderList({ queue }: { readonly queue: Queue }) {
         queue !== ARCHIVE && <Bulk orders={[...selected.values()]} onDone={(left) => setSelected(byId(left))} />
       }
     >
-      <Group>
-        <SearchField
-          label={text.orders.search}
-          value={search.text ?? ''}
-          onSearch={(value) => change({ text: value === '' ? undefined : value } as Partial<OrdersSearch>)}
-        />
-        <Select
-          aria-label={text.common.status}
-          placeholder={text.common.all}
-          clearable
-          value={search.state ?? null}
-          data={queue.states.flatMap((state) => (state === null ? [] : [{ value: state, label: text.status[state] }]))}
-          onChange={(state) => change({ state: state ?? undefined } as Partial<OrdersSearch>)}
-        />
-      </Group>
-      {list.isOutOfDate && (
-        <Alert role="status" p="xs">
-          <Group justify="space-between">
-            <Text size="sm">{text.common.outOfDate}</Text>
-            <Button size="compact-sm" onClick={list.showNew}>
-              {text.common.showNew}
+      <Group justify="space-between">
+        <Views queue={queue} search={search} onChange={showFirst} />
+        <div role="status">
+          {list.isOutOfDate && (
+            <Button size="compact-sm" radius="xl" onClick={list.showNew}>
+              {text.orders.newOnes((list.newest?.meta.total ?? 0) - (list.data?.meta.total ?? 0))}
             </Button>
-          </Group>
-        </Alert>
-      )}
+          )}
+        </div>
+      </Group>
+      <Filters
+        queue={queue}
+        search={search}
+        onChange={showFirst}
+        customerName={search.customer === undefined ? null : (list.data?.data[0]?.customer ?? null)}
+      />
       <Loaded query={list}>
         {({ data: rows, meta }) =>
           rows.length === 0 ? (
-            <Empty
-              action={
-                isFiltered && (
-                  <Button variant="default" onClick={() => change({ text: undefined, state: undefined } as never)}>
-                    {text.common.clearFilters}
-                  </Button>
-                )
-              }
-            >
-              {isFiltered ? text.common.noMatch : none}
-            </Empty>
+            <Empty>{isFiltered(search) ? text.common.noMatch : none}</Empty>
           ) : (
             <>
               {selected.size >= rows.length && selected.size < meta.total && (
@@ -103,10 +84,10 @@ function OrderList({ queue }: { readonly queue: Queue }) {
                 queue={queue}
                 rows={rows}
                 search={search}
-                onSort={(sort) => change({ sort })}
+                onSort={(sort) => showFirst({ ...search, sort })}
                 {...(mayApprove && queue !== ARCHIVE ? { selected, onSelect: setSelected } : {})}
               />
-              <Pages meta={meta} onPage={(page) => change({ page })} />
+              <Pages meta={meta} onPage={(page) => show({ ...search, page })} />
             </>
           )
         }
@@ -185,6 +166,7 @@ function Orders({ queue, rows, search, onSort, selected, onSelect }: OrdersProps
     {
       id: 'accuracy',
       label: orders.accuracy,
+      sort: 'accuracy',
       isNumber: true,
       cell: ({ accuracy }) => accuracyText(accuracy),
     },

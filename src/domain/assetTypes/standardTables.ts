@@ -93,7 +93,7 @@ const ORDER_HEAD: Columns = [
   date('delivery_date'),
   longText('notes'),
   string('customer_reference'),
-  decimal('accuracy'),
+  decimal('accuracy', SEARCHED),
   uuid('order_inquiry_id', SHOWN),
 ].flat();
 

@@ -1,0 +1,170 @@
+/** What a list of orders shows: its search and filters, and the views to which a person has given a name. */
+import { Button, Group, Select, TextInput } from '@mantine/core';
+import { useLocalStorage } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { sessionQuery } from '../api/queries';
+import { useText } from '../app/language';
+import { SearchField } from '../app/SearchField';
+import type { OrdersSearch } from '../routes';
+import { accuracyText } from './Facts';
+import { LookUp } from './LookUp';
+import { ARCHIVE, type Queue } from './queue';
+
+type Props = {
+  readonly queue: Queue;
+  readonly search: OrdersSearch;
+  readonly onChange: (search: OrdersSearch) => void;
+};
+
+const ACCURACIES = [0.95, 0.9, 0.8, 0.5];
+
+/** @param customerName of the customer that is filtered by, if it is known */
+export function Filters({ queue, search, onChange, customerName }: Props & { readonly customerName: string | null }) {
+  const { common, orders, status } = useText();
+  const { customer, from, to, accuracy, sort } = search;
+  const [isOpen, setOpen] = useState([customer, from, to, accuracy].some((each) => each !== undefined));
+  const change = (name: keyof OrdersSearch) => (value: string | null) => {
+    const { [name]: _, ...others } = search;
+    onChange(value === null || value === '' ? others : { ...others, [name]: value });
+  };
+  return (
+    <>
+      <Group gap="xs">
+        <SearchField label={orders.search} value={search.text ?? ''} onSearch={change('text')} />
+        <Select
+          aria-label={common.status}
+          placeholder={common.status}
+          w={190}
+          clearable
+          value={search.state ?? null}
+          data={queue.states.flatMap((state) => (state === null ? [] : [{ value: state, label: status[state] }]))}
+          onChange={change('state')}
+        />
+        <Button variant="default" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          {orders.filters}
+        </Button>
+        {isFiltered(search) && (
+          <Button variant="subtle" onClick={() => onChange(sort === undefined ? {} : { sort })}>
+            {common.clearFilters}
+          </Button>
+        )}
+      </Group>
+      {isOpen && (
+        <Group gap="xs">
+          <LookUp
+            label={orders.customer}
+            table="dyn_party"
+            keyField="external_id"
+            value={customer ?? null}
+            record={customerName === null ? null : { id: '', name: customerName }}
+            onChange={change('customer')}
+          />
+          {(['from', 'to'] as const).map((name) => (
+            <TextInput
+              key={name}
+              type="date"
+              label={`${orders.delivery}: ${common[name].toLowerCase()}`}
+              value={search[name] ?? ''}
+              onChange={({ currentTarget }) => change(name)(currentTarget.value)}
+            />
+          ))}
+          <Select
+            label={orders.accuracyTo}
+            w={190}
+            clearable
+            value={accuracy ?? null}
+            data={ACCURACIES.map((most) => ({ value: String(most), label: accuracyText(most) }))}
+            onChange={change('accuracy')}
+          />
+        </Group>
+      )}
+    </>
+  );
+}
+
+export const isFiltered = ({ sort: _, page: __, ...filters }: OrdersSearch): boolean => Object.keys(filters).length > 0;
+
+type View = { readonly name: string; readonly search: OrdersSearch };
+
+const DAY_MS = 86_400_000;
+/** `2026-11-21`, as Swedes write it. */
+const yesterday = (): string => new Date(Date.now() - DAY_MS).toLocaleDateString('sv');
+
+/** The address has the names in one order. */
+const textOf = ({ page: _, ...search }: OrdersSearch): string => JSON.stringify(search);
+
+/** Each person has their own, in this browser. */
+export function Views({ queue, search, onChange }: Props) {
+  const { common, orders } = useText();
+  const person = useQuery(sessionQuery).data?.id;
+  const [kept, setKept] = useLocalStorage<readonly View[]>({
+    key: `console.views.${person}${queue.path}`,
+    defaultValue: [],
+    getInitialValueInEffect: false,
+  });
+  const [isNaming, setNaming] = useState(false);
+  const ofAll = [{ name: common.all, search: {} }];
+  const builtIn = queue === ARCHIVE ? ofAll : [...ofAll, { name: orders.overdue, search: { to: yesterday() } }];
+  const views: readonly View[] = [...builtIn, ...kept];
+  const isShown = (view: View): boolean => textOf(view.search) === textOf(search);
+  const others = (gone: string) => kept.filter((view) => view.name !== gone);
+  const keep = (form: HTMLFormElement) => {
+    const { page: _, ...shown } = search;
+    const name = String(new FormData(form).get('name')).trim();
+    if (name !== '') setKept([...others(name), { name, search: shown }]);
+    setNaming(false);
+  };
+  return (
+    <Group gap="xs" role="group" aria-label={orders.views}>
+      {views.map((view, at) => (
+        <Button.Group key={view.name}>
+          <Button
+            size="compact-sm"
+            radius="xl"
+            variant={isShown(view) ? 'filled' : 'default'}
+            aria-pressed={isShown(view)}
+            onClick={() => onChange(view.search)}
+          >
+            <bdi>{view.name}</bdi>
+          </Button>
+          {at >= builtIn.length && (
+            <Button
+              size="compact-sm"
+              radius="xl"
+              variant="default"
+              aria-label={`${common.remove}: ${view.name}`}
+              onClick={() => setKept(others(view.name))}
+            >
+              ×
+            </Button>
+          )}
+        </Button.Group>
+      ))}
+      {isNaming ? (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            keep(event.currentTarget);
+          }}
+          onBlur={() => setNaming(false)}
+        >
+          <TextInput
+            name="name"
+            size="xs"
+            autoFocus
+            maxLength={60}
+            placeholder={common.name}
+            aria-label={common.name}
+          />
+        </form>
+      ) : (
+        !views.some(isShown) && (
+          <Button size="compact-sm" variant="subtle" onClick={() => setNaming(true)}>
+            {orders.saveView}
+          </Button>
+        )
+      )}
+    </Group>
+  );
+}
