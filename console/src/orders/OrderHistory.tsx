@@ -1,6 +1,7 @@
 /** What happened to an order, the newest first: who, when, and which fields. */
 import { Stack, Text, Timeline } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { useText, When } from '../app/language';
 import { Empty, Loaded, More } from '../app/Page';
@@ -66,25 +67,26 @@ export function OrderHistory({ orderId, names }: { readonly orderId: string; rea
 }
 
 /** `OrderPartAdded` as words: events have too many names for a dictionary, and auditors look them up by these. */
-export const eventName = (event: string): string =>
-  event.replace(/(?<!^)([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`);
+const eventName = (event: string): string => event.replace(/(?<!^)([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`);
 
 type EntryProps = {
   readonly entry: Schemas['HistoryEntry'];
   readonly orderId: string;
-  readonly names: PartNames;
+  readonly names?: PartNames;
+  /** What an auditor reads besides: nothing is folded then. */
+  readonly children?: ReactNode;
 };
 
-function Entry({ entry, orderId, names }: EntryProps) {
+export function Entry({ entry, orderId, names, children }: EntryProps) {
   const text = useText();
   const { event, occurred_at: at, actor, status_from: from, status_to: to, reasons, changes } = entry;
   const states: { readonly [status: string]: string } = text.status;
+  const changed = from === to || from === null ? [] : [`${states[from] ?? from} → ${states[to] ?? to}`];
+  const named = children === undefined && changed.length > 0 ? [] : [eventName(event)];
   return (
-    <Timeline.Item
-      title={from === to || from === null ? eventName(event) : `${states[from] ?? from} → ${states[to] ?? to}`}
-    >
+    <Timeline.Item title={[...named, ...changed].join(': ')}>
       <Text size="sm">
-        <When at={at} /> <bdi>{text.orders.whoChanged(actor.name ?? actor.id)}</bdi>
+        <When at={at} long={children !== undefined} /> <bdi>{text.orders.whoChanged(actor.name ?? actor.id)}</bdi>
       </Text>
       {reasons.map((reason, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the same reason may stand twice
@@ -93,18 +95,21 @@ function Entry({ entry, orderId, names }: EntryProps) {
         </Text>
       ))}
       {changes.length > 0 && (
-        <details>
+        <details open={children !== undefined}>
           <summary>{text.orders.changes(changes.length)}</summary>
           {changes.map((change) => (
             <Changed
               key={`${change.table} ${change.id} ${change.field}`}
-              label={change.id === orderId ? change.field : `${names.get(change.id) ?? change.table} · ${change.field}`}
+              label={
+                change.id === orderId ? change.field : `${names?.get(change.id) ?? change.table} · ${change.field}`
+              }
               from={change.from}
               to={change.to}
             />
           ))}
         </details>
       )}
+      {children}
     </Timeline.Item>
   );
 }

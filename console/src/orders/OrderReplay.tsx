@@ -1,13 +1,12 @@
 /** The whole story of an order for an auditor: each step with its problems, what was sent because of it, and the answers. */
-import { Alert, Anchor, Badge, Code, Group, Stack, Text, Timeline } from '@mantine/core';
+import { Alert, Anchor, Code, Stack, Text, Timeline } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { cursorOf } from '../app/cursor';
-import { valueText } from '../app/DataTable';
 import { useNumber, useText, When } from '../app/language';
 import { Loaded, More, Page } from '../app/Page';
-import { eventName } from './OrderHistory';
+import { Entry } from './OrderHistory';
 
 type Step = Schemas['ReplayStep'];
 
@@ -45,59 +44,26 @@ export function OrderReplay() {
             {pages
               .flatMap(({ data }) => data)
               .map((step) => (
-                <ReplayStep key={step.id} step={step} />
+                <Entry key={step.id} entry={step} orderId={orderId}>
+                  {step.problems.length > 0 && (
+                    <Alert color="orange" p="xs" title={text.orders.problems}>
+                      {step.problems.map(({ field, message }) => (
+                        <Text key={field} size="sm">
+                          {message}
+                        </Text>
+                      ))}
+                    </Alert>
+                  )}
+                  {step.deliveries.map((delivery) => (
+                    <Delivery key={delivery.id} delivery={delivery} />
+                  ))}
+                </Entry>
               ))}
           </Timeline>
         )}
       </Loaded>
       <More list={replay} />
     </Page>
-  );
-}
-
-function ReplayStep({ step }: { readonly step: Step }) {
-  const text = useText();
-  const states: { readonly [status: string]: string } = text.status;
-  const { status_from: from, status_to: to } = step;
-  return (
-    <Timeline.Item title={eventName(step.event)}>
-      <Stack gap={4}>
-        <Group gap="xs">
-          <Text size="sm">
-            <When at={step.occurred_at} long /> <bdi>{text.orders.whoChanged(step.actor.name ?? step.actor.id)}</bdi>
-          </Text>
-          {from !== to && (
-            <Badge variant="dot" tt="none">
-              {from === null ? '' : `${states[from] ?? from} → `}
-              {states[to] ?? to}
-            </Badge>
-          )}
-        </Group>
-        {step.reasons.map((reason, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the same reason may stand twice
-          <Text key={at} size="sm" className="text">
-            {reason}
-          </Text>
-        ))}
-        {step.changes.map((change) => (
-          <Text key={`${change.table} ${change.id} ${change.field}`} size="sm" className="text">
-            <b>{change.field}</b>: <bdi>{valueText(change.from) || '–'}</bdi> → <bdi>{valueText(change.to) || '–'}</bdi>
-          </Text>
-        ))}
-        {step.problems.length > 0 && (
-          <Alert color="orange" p="xs" title={text.orders.problems}>
-            {step.problems.map(({ field, message }) => (
-              <Text key={field} size="sm">
-                {message}
-              </Text>
-            ))}
-          </Alert>
-        )}
-        {step.deliveries.map((delivery) => (
-          <Delivery key={delivery.id} delivery={delivery} />
-        ))}
-      </Stack>
-    </Timeline.Item>
   );
 }
 
