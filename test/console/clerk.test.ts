@@ -182,7 +182,7 @@ test('numbers are sent as they were meant or not at all, also where the fields o
   await window.close();
 });
 
-test('two clerks at one order: the second sees that it was changed, takes that in, and both changes stay', async () => {
+test('two clerks at one order: the second chooses for each field that both have changed, and the other changes stay', async () => {
   const id = orders[11]?.id;
   const [first, second] = [await Window.open(browser, acme()), await Window.open(browser, acme())];
   for (const window of [first, second]) {
@@ -190,21 +190,28 @@ test('two clerks at one order: the second sees that it was changed, takes that i
     await window.goto(`/orders/${id}`, /PO-012/);
   }
   await first.page.getByLabel('Notes').fill('Ring twice');
+  await first.page.getByLabel('Quantity, 1').fill('7');
   await first.press('Control+s');
   await first.page.getByText('Saved', { exact: true }).first().waitFor();
   await second.page.getByLabel('Customer reference').fill('PO-012 B');
+  await second.page.getByLabel('Notes').fill('Ring once');
+  await second.page.getByLabel('Quantity, 1').fill('8');
   await second.press('Control+s');
   await second.page.getByText('Someone else has changed this order').waitFor();
   await second.screenshot('clerk-conflict');
-  await second.page.getByRole('button', { name: 'Take in the other changes' }).click();
-  const notes = async () => second.page.getByLabel('Notes').inputValue();
-  expect(await until(notes, (value) => value !== '')).toBe('Ring twice');
+  const chosen = second.page.getByRole('radiogroup', { name: 'notes' });
+  await chosen.getByText('Theirs: Ring twice').click();
+  await second.page.getByRole('radiogroup', { name: '1 (Coffee beans 1 kg) · quantity' }).waitFor();
+  const notes = async () => second.page.getByRole('textbox', { name: 'Notes' }).inputValue();
+  expect(await until(notes, (value) => value !== 'Ring once')).toBe('Ring twice');
   await second.press('Control+s');
   const saved = async () => acme().get('dyn_stock_order', String(id));
   expect(await until(saved, ({ customer_reference }) => customer_reference === 'PO-012 B')).toMatchObject({
     notes: 'Ring twice',
     customer_reference: 'PO-012 B',
   });
+  const lines = await acme().list('dyn_order_line', { 'filter[order_id]': String(id), sort: 'line_number' });
+  expect(lines.data[0]?.quantity).toBe(8);
   // The refused save is the only error; a browser shows it by itself.
   expect(first.complaints).toEqual([]);
   expect(second.complaints.filter((each) => !each.includes('412'))).toEqual([]);
@@ -289,5 +296,49 @@ test('filters a list, gives what is shown a name, comes back to it, and removes 
   await page.getByRole('button', { name: 'Remove: Gouda first' }).click();
   await page.getByRole('button', { name: 'Gouda first', exact: true }).waitFor({ state: 'detached' });
   expect(window.complaints).toEqual([]);
+  await window.close();
+});
+
+test('rows of a sheet are pasted into the lines; a problem leads to its field and goes when that is filled in; offline nothing is saved', async () => {
+  const order = await acme().create('dyn_stock_order', {
+    customer_reference: 'SHEET',
+    buyer_customer_party_id: 'C1',
+    lines: [{ line_number: 1, quantity: 1 }],
+  });
+  const window = await Window.open(browser, acme(), { permissions: ['clipboard-read', 'clipboard-write'] });
+  const { page } = window;
+  await window.signIn(clerk);
+  await window.goto(`/orders/${order.id}`, /SHEET/);
+  await page.getByRole('button', { name: /delivery_date/ }).click();
+  await page.getByLabel('Delivery date', { exact: true }).and(page.locator(':focus')).fill('2026-12-24');
+  await page.getByRole('button', { name: /delivery_date/ }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: /item_id/ }).waitFor();
+  const item = page.getByRole('combobox', { name: 'Item, 1' });
+  await item.fill('qqqq');
+  await page.getByText('Nothing found').locator('visible=true').waitFor();
+  const sheet = 'I1\tPCE\t2,5\nBlack tea, 100 bags\tPiece\t12\nNo such item\t\t1';
+  await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(sheet)})`);
+  await window.press('Control+v');
+  await page.getByText('Not found, and left empty: No such item').waitFor();
+  await page.getByRole('button', { name: /item_id/ }).waitFor({ state: 'detached' });
+  await window.screenshot('clerk-pasted');
+  await page.getByRole('button', { name: 'Remove this line, 3' }).click();
+  await page.context().setOffline(true);
+  await page.getByText('You are offline').waitFor();
+  await window.press('Control+s');
+  await page.getByText('The service does not answer').first().waitFor();
+  await page.context().setOffline(false);
+  await page.getByText('You are offline').waitFor({ state: 'detached' });
+  expect((await acme().get('dyn_stock_order', String(order.id))).delivery_date).toBeNull();
+  await window.press('Control+s');
+  await page.getByText('Saved', { exact: true }).first().waitFor();
+  const lines = await acme().list('dyn_order_line', { 'filter[order_id]': String(order.id), sort: 'line_number' });
+  expect(lines.data.map(({ quantity, line_number }) => [line_number, quantity])).toEqual([
+    [1, 2.5],
+    [2, 12],
+  ]);
+  await page.getByLabel('Quantity, 1').fill('99');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  expect(await page.getByLabel('Quantity, 1').inputValue()).toBe('2.5');
   await window.close();
 });

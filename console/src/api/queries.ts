@@ -14,7 +14,10 @@ export const queryClient = new QueryClient({
   queryCache: new QueryCache({ onError }),
   mutationCache: new MutationCache({ onError }),
   defaultOptions: {
+    // Offline, both fail at once: what waits for the network would be sent when nobody looks.
+    mutations: { networkMode: 'always' },
     queries: {
+      networkMode: 'always',
       staleTime: 5_000,
       // A refusal stays one; only what may pass by itself is asked again.
       retry: (failures, error) =>

@@ -1,5 +1,6 @@
 /** The frame of a page: its heading, its errors, and what stands where there is nothing. */
 import { Alert, Anchor, Button, Group, Loader, Stack, Text, Title } from '@mantine/core';
+import { useNetwork } from '@mantine/hooks';
 import { type ReactNode, useEffect } from 'react';
 import { ApiError } from '../api/client';
 import { useText } from './language';
@@ -13,6 +14,7 @@ type PageProps = {
 
 export function Page({ title, actions, children }: PageProps) {
   const text = useText();
+  const { online } = useNetwork();
   useEffect(() => {
     document.title = `${title} – ${text.product}`;
   }, [title, text]);
@@ -24,6 +26,7 @@ export function Page({ title, actions, children }: PageProps) {
         </Title>
         {actions !== undefined && <Group gap="xs">{actions}</Group>}
       </Group>
+      {!online && <Alert color="orange">{text.common.offline}</Alert>}
       {children}
     </Stack>
   );

@@ -1,9 +1,9 @@
 /** One order: its fields and lines as a form, the problems beside what they concern, and what a clerk does with it. */
-import { Alert, Anchor, Button, Grid, Group, List, Paper, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
+import { Button, Grid, Group, Paper, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useBlocker, useNavigate } from '@tanstack/react-router';
-import { useMemo, useState } from 'react';
+import { useState } from 'react';
 import { ApiError, type AssetField, type AssetType, answerOf, api, bodyOf, type Order } from '../api/client';
 import { tableInfoQuery, tenantQuery } from '../api/queries';
 import { useKeys } from '../app/keys';
@@ -11,14 +11,18 @@ import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page, Problem } from '../app/Page';
 import { useRoles } from '../app/useRoles';
 import { isToBeApproved, useApproveLater } from './approveLater';
-import { Approve, Reject } from './Decisions';
+import { Decision } from './Decisions';
 import {
+  type Both,
   bodyOfDraft,
   type Draft,
+  drafted,
+  type Fields,
   isChanged,
   mergeDraft,
   NO_DRAFT,
   type PartNames,
+  withChoice,
   withField,
   writableFields,
 } from './draft';
@@ -26,6 +30,7 @@ import { Facts } from './Facts';
 import { OrderDeliveries } from './OrderDeliveries';
 import { namesOfParts, OrderHistory } from './OrderHistory';
 import { PartsGrid } from './PartsGrid';
+import { Conflict, Notes, refusalsIn, stillTrue, useErrors } from './Problems';
 import { nextOrder, type OrderSearch, queueOf, readAround } from './queue';
 import { StatusBadge } from './StatusBadge';
 import { ValueInput } from './ValueInput';
@@ -49,8 +54,6 @@ const SET_BY_OTHERS = [
   'accuracy',
   'order_inquiry_id',
 ];
-
-const NO_ERRORS: ApiError['fields'] = {};
 
 export function OrderPage() {
   const { orderId } = getRouteApi('/orders/$orderId').useParams();
@@ -80,7 +83,8 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   const { order, tag } = read;
   const { next, place } = useNeighbours(order.id);
   const [draft, setDraft] = useState<Draft>(NO_DRAFT);
-  const [both, setBoth] = useState<readonly string[]>([]);
+  /** Since a save that others' changes were in the way of. */
+  const [both, setBoth] = useState<readonly Both[] | undefined>();
   const { isValidator, isReader } = useRoles();
   const may = (action: Order['actions'][number]) => isValidator && order.actions.includes(action);
   const hasChanged = isChanged(draft);
@@ -88,9 +92,9 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     await client.invalidateQueries({ queryKey: ['orders'] });
   };
   const save = useMutation({
-    mutationFn: async (status: 'saved' | 'validated') => {
+    mutationFn: async ({ status, sent }: { status: 'saved' | 'validated'; sent: Draft }) => {
       const headers = tag === null ? {} : { 'If-Match': tag };
-      const body = await bodyOfDraft(draft, (relationship) => partNames(client, orderType, relationship));
+      const body = await bodyOfDraft(sent, (relationship) => partNames(client, orderType, relationship));
       await bodyOf(
         api.PUT('/api/v1/platform/orders/{order_id}', {
           params: { path: { order_id: order.id } },
@@ -101,15 +105,16 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     },
     onSuccess: async () => {
       setDraft(NO_DRAFT);
-      setBoth([]);
+      setBoth(undefined);
       await refresh();
     },
+    onError: (error) => (isConflict(error) ? takeIn() : undefined),
   });
   const saveAs = (status: 'saved' | 'validated') =>
-    save.mutate(status, { onSuccess: () => notifications.show({ message: text.orders.saved }) });
+    save.mutate({ status, sent: draft }, { onSuccess: () => notifications.show({ message: text.orders.saved }) });
   const approve = useMutation({
     mutationFn: async () => {
-      if (hasChanged || !may('approve')) await save.mutateAsync('validated');
+      if (hasChanged || !may('approve')) await save.mutateAsync({ status: 'validated', sent: draft });
       // What has problems now is shown with them, and asks for a reason.
       const { order: now } = await client.fetchQuery({
         queryKey: orderKey(order.id),
@@ -120,13 +125,16 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
       await next();
     },
   });
-  const isConflict = save.error instanceof ApiError && save.error.status === 412;
   const takeIn = async () => {
-    const now = await readOrder(order.id);
-    const merged = mergeDraft(draft, order, now.order);
-    client.setQueryData(orderKey(order.id), now);
+    const theirs = await readOrder(order.id);
+    const merged = mergeDraft(draft, order, theirs.order);
+    client.setQueryData(orderKey(order.id), theirs);
     setDraft(merged.draft);
     setBoth(merged.both);
+  };
+  const cancel = () => {
+    setDraft(NO_DRAFT);
+    setBoth(undefined);
     save.reset();
   };
   useBlocker({
@@ -139,8 +147,11 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     ...(may('save') ? { v: () => saveAs('validated') } : {}),
   });
 
-  const fieldErrors = save.error instanceof ApiError ? save.error.fields : NO_ERRORS;
-  const errors = useMemo(() => problemsByField(order, fieldErrors), [order, fieldErrors]);
+  const values: Fields = order;
+  const now = drafted(values, draft);
+  const problems = stillTrue(order.problems, values, now);
+  const sent = drafted(values, save.variables?.sent ?? NO_DRAFT);
+  const errors = useErrors([...problems, ...stillTrue(refusalsIn(save.error), sent, now)]);
   const references = new Map(
     orderType.relationships.filter(({ kind }) => kind === 'belongs_to').map((each) => [each.field, each]),
   );
@@ -148,23 +159,23 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   const fields = writableFields(orderType, 'id').filter(({ name }) => !SET_BY_OTHERS.includes(name));
   // As it was opened: a field must not move while it is filled in.
   const [folded] = useState(() => new Set(fields.filter((field) => isEmpty(field, order)).map(({ name }) => name)));
-  const values: { readonly [field: string]: unknown } = order;
   const customer = order.buyer_customer_party?.name;
   const title = [order.customer_reference ?? text.orders.one, typeof customer === 'string' ? customer : undefined]
     .filter((part) => part !== undefined)
     .join(' · ');
 
   const input = (field: AssetField) => (
-    <ValueInput
-      key={field.name}
-      field={field}
-      reference={references.get(field.name)}
-      value={field.name in draft.fields ? draft.fields[field.name] : values[field.name]}
-      of={values}
-      onChange={(to) => setDraft((present) => withField(present, values, field.name, to))}
-      error={errors.get(field.name)}
-      isDisabled={!may('save')}
-    />
+    <div key={field.name} data-field={field.name}>
+      <ValueInput
+        field={field}
+        reference={references.get(field.name)}
+        value={now[field.name]}
+        of={values}
+        onChange={(to) => setDraft((present) => withField(present, values, field.name, to))}
+        error={errors.get(field.name)}
+        isDisabled={!may('save')}
+      />
+    </div>
   );
 
   return (
@@ -174,6 +185,11 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
         <>
           {may('save') && (
             <>
+              {hasChanged && (
+                <Button variant="subtle" onClick={cancel}>
+                  {text.common.cancel}
+                </Button>
+              )}
               <Button variant="default" disabled={!hasChanged} loading={save.isPending} onClick={() => saveAs('saved')}>
                 {text.common.save}
               </Button>
@@ -182,9 +198,15 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
               </Button>
             </>
           )}
-          {may('reject') && <Reject order={order} onDone={next} />}
+          {may('reject') && <Decision order={order} action="reject" onDone={next} />}
           {(may('approve') || may('save')) && (
-            <Approve order={order} onDone={next} isPending={approve.isPending} onApprove={() => approve.mutate()} />
+            <Decision
+              order={order}
+              action="approve"
+              onDone={next}
+              isPending={approve.isPending}
+              onSimple={may('approve') && order.problems.length > 0 ? undefined : () => approve.mutate()}
+            />
           )}
           {isReader && (
             <Link to="/orders/$orderId/replay" params={{ orderId: order.id }}>
@@ -207,24 +229,18 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
           {order.id}
         </Text>
       </Group>
-      {isConflict ? (
-        <Alert color="orange" role="alert" title={text.orders.conflict}>
-          <Text>{text.orders.conflictHow}</Text>
-          <Button mt="xs" size="xs" onClick={() => void takeIn()}>
-            {text.orders.takeIn}
-          </Button>
-        </Alert>
-      ) : (
-        save.error !== null && <Problem error={save.error} />
+      {both !== undefined && (
+        <Conflict
+          both={both}
+          now={now}
+          names={namesOfParts(order)}
+          onChoose={(each, value) => setDraft((present) => withChoice(present, values, each, value))}
+        />
       )}
-      {both.length > 0 && (
-        <Alert color="orange" role="alert">
-          {text.orders.changedBoth(both.join(', '))}
-        </Alert>
-      )}
+      {save.error !== null && !(both !== undefined && isConflict(save.error)) && <Problem error={save.error} />}
       {approve.error !== null && approve.error !== save.error && <Problem error={approve.error} />}
       <Facts order={order} />
-      <Notes order={order} />
+      <Notes reasons={order.error_reason ?? []} problems={problems} />
       <Grid>
         <Grid.Col span={{ base: 12, xl: 9 }}>
           <Stack>
@@ -274,7 +290,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
 }
 
 /** Notes and dates are filled in often; other fields without a value are out of the way. */
-const isEmpty = ({ name, type, required }: AssetField, order: { readonly [field: string]: unknown }): boolean =>
+const isEmpty = ({ name, type, required }: AssetField, order: Fields): boolean =>
   !required && type !== 'LongText' && type !== 'Date' && (order[name] ?? '') === '';
 
 /** The way to the next order of the list that this one was opened in, and where it is. */
@@ -314,51 +330,4 @@ async function partNames(client: QueryClient, owner: AssetType, relationship: st
   };
 }
 
-/** Problems that the service has found, and those of a save that it refused, by the path of their field. */
-function problemsByField(order: Order, refused: ApiError['fields']): ReadonlyMap<string, string> {
-  const all = new Map<string, string>();
-  for (const { field, message } of order.problems) all.set(field, message);
-  for (const [field, messages] of Object.entries(refused)) all.set(field, messages.join(' '));
-  return all;
-}
-
-/** What is to be known before anything is done: reasons of the ERP, and problems. */
-function Notes({ order }: { readonly order: Order }) {
-  const text = useText();
-  const { error_reason: reasons, problems } = order;
-  return (
-    <>
-      {reasons !== null && reasons.length > 0 && (
-        <Alert color="red" title={text.orders.reasons}>
-          <List size="sm">
-            {reasons.map((reason, at) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: the same reason may stand twice
-              <List.Item key={at} className="text">
-                {reason}
-              </List.Item>
-            ))}
-          </List>
-        </Alert>
-      )}
-      {problems.length > 0 && (
-        <Alert color="orange" title={text.orders.problems}>
-          <List size="sm">
-            {problems.map(({ field, message }) => (
-              <List.Item key={field}>
-                <Anchor
-                  component="button"
-                  size="sm"
-                  onClick={() =>
-                    document.querySelector<HTMLElement>(`[data-field="${CSS.escape(field)}"] input`)?.focus()
-                  }
-                >
-                  {message}
-                </Anchor>
-              </List.Item>
-            ))}
-          </List>
-        </Alert>
-      )}
-    </>
-  );
-}
+const isConflict = (error: Error): boolean => error instanceof ApiError && error.status === 412;

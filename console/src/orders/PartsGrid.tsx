@@ -1,13 +1,16 @@
 /** The parts of an order as a grid that is filled in: lines, or consignments with their goods, and charges. */
 import { ActionIcon, Button, Group, Paper, Table, Title, VisuallyHidden } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { memo, useCallback, useMemo, useRef, useState } from 'react';
+import { notifications } from '@mantine/notifications';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { type ClipboardEvent, memo, useCallback, useMemo, useRef, useState } from 'react';
 import type { AssetField, AssetType } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { useKeys } from '../app/keys';
-import { useText } from '../app/language';
+import { useLanguage, useText } from '../app/language';
+import { decimalMark } from '../app/numberText';
 import { Loaded } from '../app/Page';
 import { type Draft, type DraftPart, NO_DRAFT, partsIn, partsOf, writableFields } from './draft';
+import { cellsIn, readCells } from './paste';
 import { ValueInput } from './ValueInput';
 
 type Props = {
@@ -28,7 +31,7 @@ export function PartsGrid({ relationship, order, draft, onChange, ...more }: Pro
     onChange((present) => ({ ...present, parts: { ...present.parts, [name]: change(partsOf(present, order, name)) } })),
   );
   return (
-    <Paper withBorder p="md">
+    <Paper withBorder p="md" data-field={name}>
       <Parts relationship={relationship} path={name} parts={parts} onChange={setParts} {...more} />
     </Paper>
   );
@@ -92,7 +95,8 @@ function Grid({
   isDisabled,
   info,
 }: PartsProps & { readonly info: AssetType }) {
-  const text = useText();
+  const { text, language } = useLanguage();
+  const client = useQueryClient();
   const body = useRef<HTMLTableSectionElement>(null);
   const [isWhole, setWhole] = useState(false);
   const isNested = path.includes('.');
@@ -112,8 +116,12 @@ function Grid({
     const isNumbered = all.some(({ field }) => field.name === 'line_number');
     return isNumbered ? { line_number: Math.max(0, ...numbers) + 1 } : {};
   };
+  const newPart = (present: readonly DraftPart[], fields: DraftPart['fields'] = {}): DraftPart => ({
+    key: crypto.randomUUID(),
+    fields: { ...fields, ...numbered(present) },
+  });
   const add = (fields: DraftPart['fields'] = {}) => {
-    onChange((present) => [...present, { key: crypto.randomUUID(), fields: { ...fields, ...numbered(present) } }]);
+    onChange((present) => [...present, newPart(present, fields)]);
     // The new row, as soon as it is there.
     requestAnimationFrame(() => {
       const rows = body.current?.querySelectorAll(':scope > tr[data-part]');
@@ -121,6 +129,28 @@ function Grid({
     });
   };
   const duplicate = useEvent(({ fields }: DraftPart) => add(copied(fields, lists)));
+  const paste = async (event: ClipboardEvent<HTMLElement>) => {
+    const cell = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>('[data-field]') : null;
+    const [, row, name] = /\.(\d+)\.(\w+)$/.exec(cell?.dataset.field ?? '') ?? [];
+    const first = columns.findIndex(({ field }) => field.name === name);
+    const column = columns[first];
+    const cells = column && cellsIn(event.clipboardData.getData('text/plain'), column.field);
+    if (cells === undefined || `${path}.${row}.${name}` !== cell?.dataset.field) return;
+    event.preventDefault();
+    // What was typed there is no longer shown.
+    if (event.target instanceof HTMLElement) event.target.blur();
+    const pasted = await readCells(client, cells, columns.slice(first), decimalMark(language));
+    onChange((present) => {
+      const parts = [...present];
+      for (const [at, fields] of pasted.rows.entries()) {
+        const part = parts[Number(row) + at] ?? newPart(parts);
+        parts[Number(row) + at] = { ...part, fields: { ...part.fields, ...fields } };
+      }
+      return parts;
+    });
+    if (pasted.unknown.length > 0)
+      notifications.show({ color: 'orange', message: text.orders.notFound(pasted.unknown.join(', ')) });
+  };
   useKeys(isDisabled || isNested ? {} : { '+': () => add() });
   return (
     <>
@@ -156,7 +186,7 @@ function Grid({
               </Table.Th>
             </Table.Tr>
           </Table.Thead>
-          <Table.Tbody ref={body}>
+          <Table.Tbody ref={body} onPaste={(event) => void paste(event)}>
             {parts.map((part, at) => (
               <PartRow
                 key={part.key}

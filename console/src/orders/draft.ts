@@ -2,7 +2,7 @@
 import { type AnyRecord, ApiError, type AssetType } from '../api/client';
 import { NoNumber } from '../app/numberText';
 
-type Fields = { readonly [field: string]: unknown };
+export type Fields = { readonly [field: string]: unknown };
 /** A new part has no id yet; `key` is its place in the grid. */
 export type DraftPart = { readonly key: string; readonly id?: string; readonly fields: Fields };
 export type Draft = {
@@ -20,10 +20,13 @@ export const isChanged = ({ fields, parts }: Draft): boolean =>
 /** Only what differs from the order is kept. */
 export function withField(draft: Draft, order: Fields, field: string, value: unknown): Draft {
   const { [field]: _, ...others } = draft.fields;
-  // A number that was typed is text.
-  const isSame = String(order[field] ?? '') === String(value ?? '');
-  return { ...draft, fields: isSame ? others : { ...others, [field]: value } };
+  return { ...draft, fields: isSame(order[field], value) ? others : { ...others, [field]: value } };
 }
+
+/** A number that was typed is text. */
+export const isSame = (a: unknown, b: unknown): boolean => textOf(a) === textOf(b);
+const textOf = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '');
 
 /** Fields of a part that a person may write: all but the system's and the one that names the order. */
 export const writableFields = ({ fields }: AssetType, owner: string) =>
@@ -87,19 +90,30 @@ const noNumbersIn = (
   return Object.entries(value).flatMap(([name, inner]) => noNumbersIn(inner, [...path, name]));
 };
 
+/** A field that both have changed: of the order, or of the part with this key in a list. */
+export type Both = {
+  readonly relationship?: string;
+  readonly key?: string;
+  readonly field: string;
+  readonly mine: Fields;
+  readonly theirs: Fields;
+};
+
 /**
  * The draft over what others have saved meanwhile. A part that only they changed is taken from them; one that they removed
  * stays removed unless it was changed here.
- * @returns the draft for the newer order, and the names of fields that both have changed
+ * @returns the draft for the newer order, and the fields that both have changed, where it has mine
  */
 export function mergeDraft(
   draft: Draft,
   before: Fields,
   now: Fields,
-): { readonly draft: Draft; readonly both: readonly string[] } {
-  const both: string[] = [];
-  const differs = (a: unknown, b: unknown) => JSON.stringify(a ?? null) !== JSON.stringify(b ?? null);
-  for (const field of Object.keys(draft.fields)) if (differs(before[field], now[field])) both.push(field);
+): { readonly draft: Draft; readonly both: readonly Both[] } {
+  const isOfBoth = (field: string, was: Fields, mine: Fields, theirs: Fields): boolean =>
+    !isSame(was[field], theirs[field]) && !isSame(mine[field], theirs[field]);
+  const both: Both[] = Object.keys(draft.fields)
+    .filter((field) => isOfBoth(field, before, draft.fields, now))
+    .map((field) => ({ field, mine: draft.fields, theirs: now }));
   const parts = Object.fromEntries(
     Object.entries(draft.parts).map(([relationship, mine]) => {
       const old = new Map(partsOf(NO_DRAFT, before, relationship).map((part) => [part.id, part]));
@@ -107,10 +121,11 @@ export function mergeDraft(
       const merged = mine.flatMap((part): readonly DraftPart[] => {
         const [was, is] = [old.get(part.id), theirs.get(part.id)];
         if (part.id === undefined || was === undefined) return [part];
-        const changes = Object.entries(part.fields).filter(([name, value]) => differs(was.fields[name], value));
+        const changes = Object.entries(part.fields).filter(([name, value]) => !isSame(was.fields[name], value));
         if (is === undefined) return changes.length === 0 ? [] : [{ key: part.key, fields: part.fields }];
-        for (const [name] of changes)
-          if (differs(was.fields[name], is.fields[name])) both.push(`${relationship}.${name}`);
+        for (const [field] of changes)
+          if (isOfBoth(field, was.fields, part.fields, is.fields))
+            both.push({ relationship, key: part.key, field, mine: part.fields, theirs: is.fields });
         return [{ ...part, fields: { ...is.fields, ...Object.fromEntries(changes) } }];
       });
       const added = [...theirs.values()].filter(({ id }) => !old.has(id));
@@ -119,3 +134,15 @@ export function mergeDraft(
   );
   return { draft: { fields: draft.fields, parts }, both };
 }
+
+/** The draft with this value in such a field. */
+export function withChoice(draft: Draft, order: Fields, { relationship, key, field }: Both, value: unknown): Draft {
+  if (relationship === undefined) return withField(draft, order, field, value);
+  const list = partsOf(draft, order, relationship).map((part) =>
+    part.key === key ? { ...part, fields: { ...part.fields, [field]: value } } : part,
+  );
+  return { ...draft, parts: { ...draft.parts, [relationship]: list } };
+}
+
+/** The order as the draft makes it. */
+export const drafted = (order: Fields, { fields, parts }: Draft): Fields => ({ ...order, ...fields, ...parts });

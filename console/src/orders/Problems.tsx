@@ -1,0 +1,138 @@
+/** What is wrong with an order, beside its fields and above them, until the field is changed; and what two have changed. */
+import { Alert, Anchor, Group, List, SegmentedControl, Stack, Text } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { type AnyRecord, ApiError } from '../api/client';
+import { valueText } from '../app/DataTable';
+import { useText } from '../app/language';
+import { type Both, type Fields, isSame, partsIn } from './draft';
+import { nameOf } from './LookUp';
+import type { PartNames } from './OrderHistory';
+
+/** About the field at this path, such as `lines.0.item_id`. */
+type Message = { readonly field: string; readonly message: string };
+
+export const refusalsIn = (error: Error | null): readonly Message[] =>
+  Object.entries(error instanceof ApiError ? error.fields : {}).map(([field, messages]) => ({
+    field,
+    message: messages.join(' '),
+  }));
+
+/** Those whose field has the value that it had then, with its path of now. */
+export const stillTrue = (messages: readonly Message[], ...orders: readonly [then: Fields, now: Fields]) =>
+  messages.flatMap(({ message, field }): readonly Message[] => {
+    const path = pathNow(...orders, field);
+    return path === undefined ? [] : [{ field: path, message }];
+  });
+
+/** By path; the same as long as they say the same, so that rows are not rendered again. */
+export function useErrors(messages: readonly Message[]): ReadonlyMap<string, string> {
+  const said = JSON.stringify(messages.map(({ field, message }) => [field, message]));
+  return useMemo(() => new Map<string, string>(JSON.parse(said)), [said]);
+}
+
+const goTo = (field: string): void =>
+  document.querySelector<HTMLElement>(`[data-field="${CSS.escape(field)}"] :is(input, textarea, button)`)?.focus();
+
+type NotesProps = { readonly reasons: readonly string[]; readonly problems: readonly Message[] };
+
+/** What is to be known before anything is done: reasons of the ERP, and problems. */
+export function Notes({ reasons, problems }: NotesProps) {
+  const text = useText();
+  return (
+    <>
+      {reasons.length > 0 && (
+        <Alert color="red" title={text.orders.reasons}>
+          <List size="sm">
+            {reasons.map((reason, at) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the same reason may stand twice
+              <List.Item key={at} className="text">
+                {reason}
+              </List.Item>
+            ))}
+          </List>
+        </Alert>
+      )}
+      {problems.length > 0 && (
+        <Alert color="orange" title={text.orders.problems}>
+          <List size="sm">
+            {problems.map(({ field, message }) => (
+              <List.Item key={field}>
+                <Anchor component="button" size="sm" ta="start" onClick={() => goTo(field)}>
+                  {message}
+                </Anchor>
+              </List.Item>
+            ))}
+          </List>
+        </Alert>
+      )}
+    </>
+  );
+}
+
+type ConflictProps = {
+  readonly both: readonly Both[];
+  /** The order as the page has it. */
+  readonly now: Fields;
+  readonly names: PartNames;
+  readonly onChoose: (each: Both, value: unknown) => void;
+};
+
+/** Somebody else has saved the order meanwhile: whose value is each field to have that both have changed? */
+export function Conflict({ both, now, names, onChoose }: ConflictProps) {
+  const { orders } = useText();
+  const picked = useQueryClient().getQueriesData<AnyRecord>({ queryKey: ['picked'] });
+  const shown = (of: Fields, value: unknown): string => {
+    const known = [...Object.values(of), ...picked.map(([, record]) => record)] as readonly (AnyRecord | undefined)[];
+    const isNamed = (each: AnyRecord | undefined) => each?.id === value || each?.external_id === value;
+    const record = typeof value === 'string' && value !== '' ? known.find(isNamed) : undefined;
+    return (record === undefined ? valueText(value) || '–' : nameOf(record)).slice(0, 60);
+  };
+  return (
+    <Alert color="orange" role="alert" title={orders.conflict}>
+      <Stack gap="xs">
+        <Text size="sm">{both.length === 0 ? orders.conflictMerged : orders.conflictChoose}</Text>
+        {both.map((each) => {
+          const { relationship = '', key = '', field, mine, theirs } = each;
+          const part = partsIn(now[relationship]).find((other) => other.key === key);
+          const label = [names.get(key), field].filter(Boolean).join(' · ');
+          return (
+            <Group key={label} gap="xs">
+              <Text size="sm">{label}</Text>
+              <SegmentedControl
+                size="xs"
+                aria-label={label}
+                value={isSame((part?.fields ?? now)[field], theirs[field]) ? 'theirs' : 'mine'}
+                onChange={(whose) => onChoose(each, (whose === 'theirs' ? theirs : mine)[field])}
+                data={[
+                  { value: 'mine', label: `${orders.mine} ${shown(mine, mine[field])}` },
+                  { value: 'theirs', label: `${orders.theirs} ${shown(theirs, theirs[field])}` },
+                ]}
+              />
+            </Group>
+          );
+        })}
+      </Stack>
+    </Alert>
+  );
+}
+
+/**
+ * Where a field is now that a message was about: rows may have been added and removed above it.
+ * @returns undefined if it has another value since, so that the message no longer holds
+ */
+function pathNow(then: Fields, now: Fields, path: string): string | undefined {
+  let [was, is]: [unknown, unknown] = [then, now];
+  const steps = path.split('.').map((step) => {
+    if (!Array.isArray(was)) {
+      [was, is] = [Object(was)[step], Object(is)[step]];
+      return step;
+    }
+    const [part, list] = [partsIn(was)[Number(step)], partsIn(is)];
+    const at = list.findIndex(({ key }) => key === part?.key);
+    [was, is] = [part?.fields, list[at]?.fields];
+    return String(at);
+  });
+  const isStill = Array.isArray(was) ? was.length === partsIn(is).length : isSame(was, is);
+  return isStill && !steps.includes('-1') ? steps.join('.') : undefined;
+}
