@@ -34,11 +34,20 @@ const url = (protocols: readonly string[], example: string) =>
     )
     .optional();
 
-const list = (text: string): string[] =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
+const list = (text: string): string[] => text.split(',').flatMap((part) => part.trim() || []);
+
+/** Whole numbers with commas between them: at least one. */
+const numbers = (fallback: string, what: string, largest: number, most = Number.POSITIVE_INFINITY) =>
+  z
+    .string()
+    .default(fallback)
+    .transform((text) => list(text).map((part) => (/^\d+$/.test(part) ? Number(part) : Number.NaN)))
+    .refine((all) => all.length >= 1 && all.length <= most && all.every((n) => n <= largest), `${what} ${fallback}`);
+
+const path = z.string().transform((text) => resolve(text));
+
+const oneOf = <const Word extends string>(...words: Word[]) =>
+  z.enum(words, `must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`);
 
 const CIDR = /^[0-9a-fA-F:.]+\/\d{1,3}$/;
 const BASE64_KEY = /^[A-Za-z0-9+/]{43}=$/;
@@ -53,12 +62,9 @@ const hostName = (example: string) =>
 /** One entry for each variable. `describe` is its meaning, shown in the help and the README. */
 export const settings = {
   PORT: integer(3000, 0, 65535).describe('TCP port of the HTTP server; 0 takes a free one'),
-  HOST: z.string().min(1).default('127.0.0.1').describe('Address the HTTP server listens on; 0.0.0.0 for all'),
-  DATA_DIR: z
-    .string()
-    .min(1)
-    .default('data')
-    .transform((path) => resolve(path))
+  HOST: z.string().default('127.0.0.1').describe('Address the HTTP server listens on; 0.0.0.0 for all'),
+  DATA_DIR: path
+    .prefault('data')
     .describe('Directory of the embedded engines, and of what each process keeps for itself; made when it is missing'),
   BASE_HOST: hostName('assets.example.com')
     .default('localhost')
@@ -68,12 +74,8 @@ export const settings = {
     .describe(
       "Host name of the operator's console (`dynamic-assets console`), which no tenant can have; the default is reached on this machine alone, or through a tunnel",
     ),
-  DEFAULT_TENANT: z.string().min(1).optional().describe('Tenant of requests to a bare host name or an IP address'),
-  LOG_LEVEL: z
-    .enum(
-      ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
-      'must be fatal, error, warn, info, debug, trace or silent',
-    )
+  DEFAULT_TENANT: z.string().optional().describe('Tenant of requests to a bare host name or an IP address'),
+  LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')
     .default('info')
     .describe('How much is logged (JSON lines on standard error)'),
   EVENTSTORE_URL: url(
@@ -86,8 +88,7 @@ export const settings = {
   RABBITMQ_URL: url(['amqp:', 'amqps:'], 'amqp://127.0.0.1:5672').describe(
     'RabbitMQ for webhook jobs; if unset, an embedded queue',
   ),
-  DURABILITY: z
-    .enum(['full', 'normal'], 'must be full or normal')
+  DURABILITY: oneOf('full', 'normal')
     .default('full')
     .describe('full: an acknowledged write survives power loss; normal: only a crash of the process'),
   // Longer than /health/ready waits for an engine.
@@ -125,10 +126,7 @@ export const settings = {
   CHECKPOINT_MINUTES: integer(60, 0, 10_080).describe(
     'Minutes between two signed checkpoints of the event log; 0: only "dynamic-assets audit checkpoint" and the first proof make some',
   ),
-  CHECKPOINT_DIR: z
-    .string()
-    .min(1)
-    .transform((path) => resolve(path))
+  CHECKPOINT_DIR: path
     .optional()
     .describe(
       'Directory that gets a file with each signed checkpoint, best on another machine: an audit compares them',
@@ -139,32 +137,18 @@ export const settings = {
     .transform(list)
     .refine((cidrs) => cidrs.every((cidr) => CIDR.test(cidr)), 'must be CIDRs such as 10.0.0.0/8,127.0.0.0/8')
     .describe('Private networks that webhooks may reach, on any port'),
-  WEBHOOK_ALLOWED_PORTS: z
-    .string()
-    .default('443,8443')
-    .transform(list)
-    .refine(
-      (ports) => ports.length >= 1 && ports.every((port) => /^\d{1,5}$/.test(port) && Number(port) <= 65535),
-      'must be ports such as 443,8443',
-    )
-    .transform((ports) => ports.map(Number))
-    .describe('Ports that webhooks may use'),
-  WEBHOOK_BACKOFF_MS: z
-    .string()
-    .default('30000,120000,600000,3600000')
-    .transform(list)
-    .refine(
-      (waits) => waits.length >= 1 && waits.length <= 4 && waits.every((wait) => /^\d{1,9}$/.test(wait)),
-      'must be waits in milliseconds, such as 30000,120000,600000,3600000',
-    )
-    .transform((waits) => waits.map(Number))
-    .describe('Waits between the five delivery attempts, in milliseconds; the last one repeats'),
+  WEBHOOK_ALLOWED_PORTS: numbers('443,8443', 'must be ports such as', 65_535).describe('Ports that webhooks may use'),
+  WEBHOOK_BACKOFF_MS: numbers(
+    '30000,120000,600000,3600000',
+    'must be waits in milliseconds, such as',
+    999_999_999,
+    4,
+  ).describe('Waits between the five delivery attempts, in milliseconds; the last one repeats'),
   WEBHOOK_CONCURRENCY: integer(50, 1, 1000).describe('Deliveries in work at once'),
   DELIVERY_LOG_DAYS: integer(30, 1, 3650).describe('How long the delivery log shows a delivery after its end'),
   WEBHOOK_TIMEOUT_MS: integer(15000, 100, 120000).describe('Time limit of one delivery attempt'),
   WEBHOOK_CA_FILE: z
     .string()
-    .min(1)
     .optional()
     .describe('PEM file of a certificate authority that webhooks trust beside the public ones'),
   SECRETS_KEY: z
@@ -193,7 +177,7 @@ export const settingRows = Object.entries(settings).map(([name, schema]) => ({
 
 /** The default before it is transformed. */
 function defaultText(schema: unknown): string {
-  if (schema instanceof z.ZodDefault) return String(schema.def.defaultValue);
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) return String(schema.def.defaultValue);
   if (schema instanceof z.ZodPipe) return defaultText(schema.def.in);
   return '';
 }
@@ -203,7 +187,7 @@ type Environment = { readonly [name: string]: string | undefined };
 /** Every setting with its value, without keys and passwords. */
 export const settingsInUse = (environment: Environment) =>
   settingRows.map(({ name, defaultText: standard, meaning }) => {
-    const given = environment[name] === '' ? undefined : environment[name];
+    const given = environment[name] || undefined;
     const source = given === undefined ? 'default' : 'environment';
     return { name, value: shownValue(name, given ?? standard), source, default: standard, meaning } as const;
   });
@@ -228,9 +212,7 @@ export class ConfigError extends Error {
 
 /** @throws ConfigError naming each variable that is wrong and what is allowed */
 export function readConfig(environment: Environment): Config {
-  const given = Object.fromEntries(
-    Object.keys(settings).map((name) => [name, environment[name] === '' ? undefined : environment[name]]),
-  );
+  const given = Object.fromEntries(Object.keys(settings).map((name) => [name, environment[name] || undefined]));
   const result = schema.safeParse(given);
   if (result.success) return result.data;
   const lines = result.error.issues.map((issue) => {

@@ -95,7 +95,7 @@ export async function startService(
     const server = await startHttpServer((req, res) => serve(req, res), { host, port });
     const address = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
     use.listensAt(address);
-    const opened = await openParts(config, { log, roles, acceptLog, parts }).catch(async (error: unknown) => {
+    const opened = await openParts(parts, config, log, roles, acceptLog).catch(async (error: unknown) => {
       await server.stop();
       throw error;
     });
@@ -120,15 +120,8 @@ function useOwnDirectory(config: Config, roles: ReadonlySet<Role>) {
   return useDirectory(DATA_DIR, `a service with ${shown}`, isExclusive);
 }
 
-type StartOptions = {
-  readonly log: Logger;
-  readonly roles: ReadonlySet<Role>;
-  readonly acceptLog: boolean;
-  /** Gets each opened part. */
-  readonly parts: OpenParts;
-};
-
-async function openParts(config: Config, { log, roles, acceptLog, parts }: StartOptions) {
+/** @param parts gets each opened part */
+async function openParts(parts: OpenParts, config: Config, log: Logger, roles: ReadonlySet<Role>, acceptLog: boolean) {
   const tracer = parts.add(await startTracing(config, log), (each) => each?.stop())?.tracer;
   const says = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const open = await prepareDataDirectory(config);
@@ -140,10 +133,9 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
 
   const ownLog = parts.add(await openOwnLog(config, acceptLog), (each) => each.close());
   const eventStore = traceAppends(ownLog, tracer);
+  const onInterruption = says('the message broker is interrupted, and is tried again');
   const broker = roles.has('webhooks')
-    ? parts.add(await openBroker(config, says('the message broker is interrupted, and is tried again')), (each) =>
-        each.close(),
-      )
+    ? parts.add(await openBroker(config, onInterruption), (each) => each.close())
     : undefined;
   // If the engine is away, its users check when it is back.
   const check = async (whose: string, place: () => Promise<LogAnchor | undefined>, away: string) => {

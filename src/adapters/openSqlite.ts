@@ -1,7 +1,7 @@
 /** SQLite: its driver, which only this file knows (a build of better-sqlite3 that brings its binaries, decision 0003), locks, and what is done about damaged files. */
 import { existsSync, rmSync, statSync } from 'node:fs';
 import Driver from '@rocicorp/zero-sqlite3';
-import { errorCode } from '../supervision/errorCode.js';
+import { errorCode } from '../supervision/files.js';
 
 export type Database = Driver.Database;
 export type Statement<Parameters extends unknown[] = unknown[], Row = unknown> = Driver.Statement<Parameters, Row>;

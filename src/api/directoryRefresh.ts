@@ -3,7 +3,8 @@
  * process, such as the command line, may have created it a moment ago.
  */
 import type { Commands } from '../commands/context.js';
-import { sleep, TimeLimitError, withTimeout } from '../supervision/waiting.js';
+import { DeadlineError, withTimeout } from '../supervision/deadline.js';
+import { sleep } from '../supervision/waiting.js';
 
 /** Between two refreshes: so requests with invented names cause few. */
 const MIN_REFRESH_INTERVAL_MS = 20;
@@ -29,7 +30,7 @@ export function directoryRefresh({ eventStore, directory }: Pick<Commands, 'even
     try {
       await running;
     } catch (error) {
-      if (!(error instanceof TimeLimitError)) throw error;
+      if (!(error instanceof DeadlineError)) throw error;
     }
   }
 

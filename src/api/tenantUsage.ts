@@ -4,7 +4,8 @@ import type { Tenant } from '../domain/identity/directory.js';
 import type { Quota, Quotas } from '../domain/quotas.js';
 import type { RowReads } from '../ports/rowStore.js';
 import { recordsIn } from '../queries/records.js';
-import { singleFlight, withTimeout } from '../supervision/waiting.js';
+import { withTimeout } from '../supervision/deadline.js';
+import { singleFlight } from '../supervision/waiting.js';
 
 /** Tenants that are remembered; the least recently used are forgotten. */
 const MAX_KEPT_FIGURES = 20_000;

@@ -1,10 +1,10 @@
 /** Signed checkpoints of the tree: their keys; how they are made, kept as the last one, and published for others to keep. */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type PQueue from 'p-queue';
-import { errorCode } from '../supervision/errorCode.js';
+import { errorCode, writeWhole } from '../supervision/files.js';
 import { sleep } from '../supervision/waiting.js';
 import type { LogTree } from './logTree.js';
 import { storedRoot } from './merkle.js';
@@ -18,7 +18,6 @@ import {
   signNote,
   verifierKey,
 } from './note.js';
-import { writeWhole } from './tiles.js';
 
 /** Ed25519, a file each in `<data directory>/keys/`, the oldest first: the last signs, and all verify. */
 type CheckpointKeys = readonly { readonly privateKey: KeyObject; readonly publicKey: KeyObject }[];
@@ -33,7 +32,10 @@ const FIRST_KEY_FILE = 'checkpoint-0001.pem';
 export async function openCheckpointKeys(directory: string): Promise<CheckpointKeys> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const names = async () => (await readdir(directory)).filter((name) => KEY_FILE.test(name)).sort();
-  if ((await names()).length === 0) await makeKey(directory);
+  if ((await names()).length === 0) {
+    const pem = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' });
+    await writeWhole(join(directory, FIRST_KEY_FILE), pem, link);
+  }
   return Promise.all((await names()).map((name) => readKey(join(directory, name))));
 }
 
@@ -46,20 +48,6 @@ async function readKey(file: string): Promise<CheckpointKeys[number]> {
     // Said below.
   }
   throw new Error(`${file} holds no Ed25519 private key: put it back from a backup; it shows who signed checkpoints.`);
-}
-
-/** Written under another name, then linked: if several processes start at once, the first key counts for all. */
-async function makeKey(directory: string): Promise<void> {
-  const draft = join(directory, `.${randomUUID()}.tmp`);
-  const pem = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' });
-  try {
-    await writeFile(draft, pem, { flag: 'wx', mode: 0o600, flush: true });
-    await link(draft, join(directory, FIRST_KEY_FILE));
-  } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw error;
-  } finally {
-    await rm(draft, { force: true });
-  }
 }
 
 /** In the directory of the tree, where c2sp.org/tlog-tiles has it. */

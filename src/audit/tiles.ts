@@ -1,8 +1,7 @@
 /** The tiles of a tree as files, at the paths of c2sp.org/tlog-tiles: a web server can publish them as they are. */
-import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { errorCode } from '../supervision/errorCode.js';
+import { readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errorCode, writeWhole } from '../supervision/files.js';
 import { HASH_BYTES, TILE_WIDTH, type Tile } from './merkle.js';
 
 /** The tile is missing, or has another length than a tile of its width. */
@@ -21,22 +20,6 @@ function indexPath(index: number): string {
 export const tilePath = (level: number, index: number, width: number = TILE_WIDTH): string =>
   `tile/${level}/${indexPath(index)}${width < TILE_WIDTH ? `.p/${width}` : ''}`;
 
-/** Writes a file as a whole: after a crash it is there completely, or as it was. */
-export async function writeWhole(file: string, content: string | Uint8Array): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const draft = `${file}.${randomUUID()}.part`;
-  try {
-    const handle = await open(draft, 'wx', 0o600);
-    await handle.writeFile(content);
-    await handle.sync();
-    await handle.close();
-    await rename(draft, file);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
-}
-
 export class TileFiles {
   readonly #directory: string;
 
@@ -47,7 +30,7 @@ export class TileFiles {
   /** A full tile takes the place of its partial ones. */
   async write({ level, index, hashes }: Tile): Promise<void> {
     const width = hashes.length / HASH_BYTES;
-    await writeWhole(join(this.#directory, tilePath(level, index, width)), hashes);
+    await writeWhole(join(this.#directory, tilePath(level, index, width)), hashes, rename, this.#directory);
     if (width === TILE_WIDTH)
       await rm(join(this.#directory, `${tilePath(level, index)}.p`), { recursive: true, force: true });
   }

@@ -3,13 +3,14 @@
  * log's proof.
  */
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { backUpSqliteEventStore } from '../adapters/eventstore/sqlite/logFile.js';
 import { readConfig, version } from '../config.js';
 import { KEYS, LAST_BACKUP_FILE, LOG_ID_FILE } from '../service/dataDirectory.js';
 import { openStoredLog } from '../service/engines.js';
+import { writeWhole } from '../supervision/files.js';
 import { columns, command, withProgressBar } from './command.js';
 import { CliError } from './errors.js';
 import { type LogProof, proofOf } from './logProof.js';
@@ -36,7 +37,7 @@ export const backup = command({
     const log = original === undefined ? undefined : await proofOfFile(draft);
     const files = [...(log ? [LOG_FILE] : []), ...(await copyKeysAndId(DATA_DIR, draft)), DESCRIPTION];
     const description = { format: 1, made_at: new Date().toISOString(), version: version(), ...(log && { log }) };
-    await writePrivately(join(draft, DESCRIPTION), `${JSON.stringify(description, undefined, 2)}\n`);
+    await writeWhole(join(draft, DESCRIPTION), `${JSON.stringify(description, undefined, 2)}\n`);
     await putInPlace(draft, directory, files);
     await noteBackup(DATA_DIR, description.made_at);
     return { directory, files, ...(log && { log }) };
@@ -71,8 +72,7 @@ export async function proofOfFile(directory: string): Promise<LogProof> {
 async function noteBackup(dataDir: string, madeAt: string): Promise<void> {
   const file = join(dataDir, LAST_BACKUP_FILE);
   try {
-    await writePrivately(`${file}.part`, `${madeAt}\n`);
-    await rename(`${file}.part`, file);
+    await writeWhole(file, `${madeAt}\n`);
   } catch (error) {
     process.stderr.write(
       `The backup is complete, but metrics will not show it: ${file} cannot be written. ${String(error)}\n`,
@@ -119,7 +119,7 @@ export async function copyKeysAndId(from: string, to: string): Promise<string[]>
   if (existsSync(join(from, LOG_ID_FILE))) copied.push(LOG_ID_FILE);
   if (existsSync(join(from, KEYS))) {
     await mkdir(join(to, KEYS), { mode: 0o700 });
-    // Skips drafts of other processes, whose names begin with a dot or have a suffix.
+    // Skips drafts of other processes.
     const names = (await readdir(join(from, KEYS))).filter((name) => /^[a-z][\w-]*\.(pem|key)$/.test(name));
     copied.push(...names.map((name) => join(KEYS, name)));
   }
@@ -132,11 +132,6 @@ export async function copyPrivately(from: string, to: string): Promise<void> {
   await copyFile(from, to);
   await chmod(to, 0o600);
   await sync(to);
-}
-
-async function writePrivately(file: string, text: string): Promise<void> {
-  await writeFile(file, text, { mode: 0o600 });
-  await sync(file);
 }
 
 /** Syncs a file, or a directory's entries, so that a rename survives a power failure. */

@@ -14,7 +14,7 @@ import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
 import { type Checked, checked, type Finding, type Looked, machineChecks } from '../service/checks.js';
 import { openBroker } from '../service/engines.js';
 import { OtherSecretsKeyError } from '../service/keys.js';
-import { withTimeout } from '../supervision/waiting.js';
+import { withTimeout } from '../supervision/deadline.js';
 import { DELIVERY_QUEUE } from '../webhooks/queue.js';
 import { command } from './command.js';
 import { operator, type Tools, withLog } from './operator.js';

@@ -1,7 +1,7 @@
 /** Errors of the command line: one message on standard error and an exit code for each. */
 import { CommanderError } from 'commander';
 import { ValidationError } from '../commands/context.js';
-import { errorCode } from '../supervision/errorCode.js';
+import { errorCode } from '../supervision/files.js';
 
 export const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;

@@ -1,5 +1,5 @@
 /** The data directory: what is in it, its disk, and that only its owner may look into it: it holds orders, secrets and keys. */
-import { chmod, mkdir, readFile, stat, statfs } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
 
@@ -13,8 +13,12 @@ export const LAST_BACKUP_FILE = 'last-backup';
 export const HELD_WEBHOOKS = 'webhooks-held';
 /** Tenants, clients, users and webhooks between starts. Made from the log. */
 export const DIRECTORY_FILE = 'directory.jsonl';
-/** Databases with what SQLite keeps beside them; the directory, also while it is being written. */
-const FILE = /^(?:[a-z]+\.db(?:-.+)?|directory\.jsonl(?:\.\d+)?)$/;
+/** Databases with what SQLite keeps beside them. */
+const DATABASE = /^[a-z]+\.db(?:-.+)?$/;
+/** What `writeWhole` is writing. Earlier releases named a draft of the directory by its process. */
+const DRAFT = /\.[\da-f-]{36}\.part$|^directory\.jsonl\.\d+$/;
+/** A draft that has not changed for so long was left by a process that was killed. */
+const LEFT_AFTER_MS = 600_000;
 export const KEYS = 'keys';
 /** The Merkle tree over the log, and the last checkpoint. Made from the log. */
 export const AUDIT = 'audit';
@@ -27,7 +31,8 @@ const STICKY = 0o1000;
 
 /** Whether the entry is ours. Others are left alone. */
 export const isOwnEntry = (name: string): boolean =>
-  FILE.test(name) || [LOG_ID_FILE, LAST_BACKUP_FILE, HELD_WEBHOOKS, KEYS, AUDIT, ROWS].includes(name);
+  [DATABASE, DRAFT].some((form) => form.test(name)) ||
+  [LOG_ID_FILE, LAST_BACKUP_FILE, HELD_WEBHOOKS, DIRECTORY_FILE, KEYS, AUDIT, ROWS].includes(name);
 
 /** When the directory was last backed up (milliseconds since 1970); undefined if unknown. */
 export async function lastBackupAt(directory: string): Promise<number | undefined> {
@@ -37,16 +42,23 @@ export async function lastBackupAt(directory: string): Promise<number | undefine
 }
 
 /** From here on files are created for the owner only, whatever umask was inherited. */
-export const makeFilesPrivate = (): void => {
-  process.umask(OTHERS);
-};
+export const makeFilesPrivate = (): void => void process.umask(OTHERS);
+
+async function removeDrafts(directory: string): Promise<void> {
+  for (const name of await readdir(directory).catch(() => [])) {
+    const file = join(directory, name);
+    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
+    if (DRAFT.test(name) && mtimeMs + LEFT_AFTER_MS < Date.now()) await rm(file, { force: true });
+  }
+}
 
 /**
- * Creates the directory if needed, and removes the access of others, to everything in it as well.
+ * Creates the directory if needed, and removes the access of others, to everything in it as well, and what is left of drafts.
  * @returns a sentence if they had access, or still have it
  */
 export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<string | undefined> {
   await mkdir(DATA_DIR, { recursive: true, mode: 0o700 });
+  for (const each of ['.', AUDIT, KEYS]) await removeDrafts(join(DATA_DIR, each));
   const { mode } = await stat(DATA_DIR);
   if ((mode & OTHERS) === 0) return undefined;
   try {

@@ -4,7 +4,8 @@ import type { EventStore, Position } from '../ports/eventStore.js';
 import type { ParkedTenant } from '../ports/rowStore.js';
 import type { Progress } from '../projections/progress.js';
 import { behindText, parkedText } from '../projections/tenantTexts.js';
-import { singleFlight, sleep, withTimeout } from '../supervision/waiting.js';
+import { withTimeout } from '../supervision/deadline.js';
+import { singleFlight, sleep } from '../supervision/waiting.js';
 
 /** A cheap call to each engine, by name; rejects if the engine is away. A text that it resolves with is shown. */
 export type EngineProbes = { readonly [engine: string]: () => Promise<unknown> };

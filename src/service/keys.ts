@@ -3,14 +3,14 @@
  * tokens, which are in the log themselves.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { link, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type SecretBox, type TenantDirectory, UnopenableSecretError } from '../commands/context.js';
 import { ensureSigningKeys, opens, signingKeysNow } from '../commands/identity/signingKeys.js';
 import type { LogAccess } from '../commands/writeStream.js';
 import type { Config } from '../config.js';
 import { signerOf } from '../domain/identity/signingKeys.js';
-import { errorCode } from '../supervision/errorCode.js';
+import { errorCode, writeWhole } from '../supervision/files.js';
 
 const ALGORITHM = 'aes-256-gcm';
 const SECRET_KEY_BYTES = 32;
@@ -80,44 +80,30 @@ export async function installationKeys({
   DATA_DIR,
   SECRETS_KEY = [],
 }: KeyConfig): Promise<InstallationKeys | undefined> {
-  const kept = await readKey(join(DATA_DIR, KEY_FILE));
-  const [first, ...others] = [...SECRETS_KEY, ...(kept === undefined ? [] : [kept])];
+  const [first, ...others] = [...SECRETS_KEY, ...(await keysIn(join(DATA_DIR, KEY_FILE)))];
   return first === undefined ? undefined : [first, ...others];
 }
 
-/** The same; if there is none, one is made. */
-export const keptOrNewKeys = async (config: KeyConfig): Promise<InstallationKeys> =>
-  (await installationKeys(config)) ?? [await makeKey(join(config.DATA_DIR, KEY_FILE))];
+/** The same; if there is none, one is made: of several processes that start at once, the first one's counts for all. */
+export async function keptOrNewKeys(config: KeyConfig): Promise<InstallationKeys> {
+  const kept = await installationKeys(config);
+  if (kept !== undefined) return kept;
+  await writeWhole(join(config.DATA_DIR, KEY_FILE), randomBytes(SECRET_KEY_BYTES).toString('base64'), link);
+  return keptOrNewKeys(config);
+}
 
-async function readKey(file: string): Promise<Uint8Array | undefined> {
+async function keysIn(file: string): Promise<readonly Uint8Array[]> {
   try {
     const key = Buffer.from(await readFile(file, 'utf8'), 'base64');
     if (key.length !== SECRET_KEY_BYTES)
       throw new Error(
         `The file ${file} must hold a key of 32 bytes in base64: put it back from a backup. Without it no webhook secret that it sealed can be opened.`,
       );
-    return key;
+    return [key];
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
+    if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
-}
-
-/** Written completely under another name, then linked: if several processes start at once, the first key counts for all. */
-async function makeKey(file: string): Promise<Uint8Array> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
-  await writeFile(draft, randomBytes(SECRET_KEY_BYTES).toString('base64'), { mode: 0o600, flush: true });
-  try {
-    await link(draft, file);
-  } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw error;
-  } finally {
-    await rm(draft, { force: true });
-  }
-  const key = await readKey(file);
-  if (key === undefined) throw new Error(`The key file ${file} vanished while it was made.`);
-  return key;
 }
 
 /** This process cannot open what the others have sealed, and they could not open what it seals. */

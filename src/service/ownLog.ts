@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { storedIdentity } from '../adapters/eventstore/everyStore.js';
-import { writeWhole } from '../audit/tiles.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { OtherLogError } from '../ports/logAnchor.js';
+import { writeWhole } from '../supervision/files.js';
 import { LOG_ID_FILE } from './dataDirectory.js';
 import { type EngineConfig, openEventStore } from './engines.js';
 

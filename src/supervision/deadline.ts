@@ -12,7 +12,6 @@ export class Deadline extends Cancellation {
   /** On the clock of `performance.now()`. */
   #until = 0;
   #timer: NodeJS.Timeout | undefined;
-  #hasEnded = false;
 
   /** @param reason makes the reason of the cancellation, such as a DeadlineError */
   constructor(milliseconds: number, reason: () => Error) {
@@ -50,18 +49,24 @@ export class Deadline extends Cancellation {
     try {
       return await work;
     } finally {
-      if (!this.#hasEnded && this.reason === undefined) this.#start(leftMs);
+      if (this.#timer !== undefined && this.reason === undefined) this.#start(leftMs);
     }
   }
 
   /** The work is done, or no longer wanted. */
   end(): void {
-    this.#hasEnded = true;
     clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   #start(milliseconds: number): void {
     this.#until = performance.now() + milliseconds;
     this.#timer = setTimeout(() => this.cancel(this.#overReason()), milliseconds).unref();
   }
+}
+
+/** Returns the promise's outcome if it comes in time; a later one is ignored. @throws DeadlineError with the message */
+export function withTimeout<T>(milliseconds: number, message: string, promise: Promise<T>): Promise<T> {
+  const deadline = new Deadline(milliseconds, () => new DeadlineError(message));
+  return deadline.within(promise).finally(() => deadline.end());
 }

@@ -1,36 +1,20 @@
 /** Repeats work after failures with backoff: until it succeeds (`retry`), or for ever (`keepRunning`). */
 import { sleep } from './waiting.js';
 
-type BackoffSettings = {
+type Backoff = {
   readonly firstMs: number;
   readonly longestMs: number;
   /** Random share of each wait, so that many clients of one server do not return at once. Default 0.2. */
   readonly jitter?: number;
 };
 
-/** Waits between attempts, each twice the previous one, up to a limit. */
-export class Backoff {
-  readonly #settings: BackoffSettings;
-  #nextMs: number;
+/** A wait that doubles with each failure before it, up to `longestMs`. */
+export const doubled = (firstMs: number, longestMs: number, failures: number): number =>
+  Math.min(longestMs, firstMs * 2 ** failures);
 
-  constructor(settings: BackoffSettings) {
-    this.#settings = settings;
-    this.#nextMs = settings.firstMs;
-  }
-
-  /** The next wait in milliseconds. */
-  next(): number {
-    const { longestMs, jitter = 0.2 } = this.#settings;
-    const waitMs = this.#nextMs;
-    this.#nextMs = Math.min(longestMs, waitMs * 2);
-    return waitMs * (1 - jitter + 2 * jitter * Math.random());
-  }
-
-  /** Call it after a success: the next wait is the first one again. */
-  reset(): void {
-    this.#nextMs = this.#settings.firstMs;
-  }
-}
+/** The wait in milliseconds after so many failures in a row before the last. */
+export const backoffMs = ({ firstMs, longestMs, jitter = 0.2 }: Backoff, failures: number): number =>
+  doubled(firstMs, longestMs, failures) * (1 - jitter + 2 * jitter * Math.random());
 
 /** Returns the result of the first successful attempt. @throws the error of the last attempt */
 export async function retry<T>(
@@ -38,17 +22,16 @@ export async function retry<T>(
   options: {
     /** No attempt begins after this time (milliseconds since 1970). */
     readonly until: number;
-    readonly backoff: BackoffSettings;
+    readonly backoff: Backoff;
     /** Whether the same attempt may succeed later. */
     readonly isTransient: (error: unknown) => boolean;
   },
 ): Promise<T> {
-  const backoff = new Backoff(options.backoff);
-  for (;;) {
+  for (let failures = 0; ; failures += 1) {
     try {
       return await attempt();
     } catch (error) {
-      const waitMs = backoff.next();
+      const waitMs = backoffMs(options.backoff, failures);
       if (!options.isTransient(error) || Date.now() + waitMs > options.until) throw error;
       await sleep(waitMs);
     }
@@ -58,7 +41,7 @@ export async function retry<T>(
 type KeepRunningOptions = {
   /** Ends the loop. `run` must end with it too, in any way. */
   readonly signal: AbortSignal;
-  readonly backoff: BackoffSettings;
+  readonly backoff: Backoff;
   /** @param delayMs until the restart */
   readonly onFailure: (error: unknown, delayMs: number) => void;
 };
@@ -69,18 +52,21 @@ type KeepRunningOptions = {
  */
 export async function keepRunning(
   run: (succeeded: () => void) => Promise<void>,
-  { signal, backoff: settings, onFailure }: KeepRunningOptions,
+  { signal, backoff, onFailure }: KeepRunningOptions,
 ): Promise<void> {
-  const backoff = new Backoff(settings);
-  while (!signal.aborted) {
+  let failures = 0;
+  const succeeded = (): void => {
+    failures = 0;
+  };
+  for (; !signal.aborted; failures += 1) {
     const startedAt = performance.now();
-    const error = await run(() => backoff.reset()).then(
+    const error = await run(succeeded).then(
       () => new Error('It ended by itself.'),
       (thrown: unknown) => thrown,
     );
     if (signal.aborted) return;
-    if (performance.now() - startedAt > settings.longestMs) backoff.reset();
-    const delayMs = backoff.next();
+    if (performance.now() - startedAt > backoff.longestMs) failures = 0;
+    const delayMs = backoffMs(backoff, failures);
     onFailure(error, delayMs);
     await sleep(delayMs, signal);
   }

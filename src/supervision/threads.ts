@@ -5,9 +5,7 @@ import { constants, getPriority, setPriority } from 'node:os';
 export function sendable(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   const { message, stack, cause } = error;
-  const copy = new Error(message, cause === undefined ? {} : { cause: sendable(cause) });
-  if (stack !== undefined) copy.stack = stack;
-  return copy;
+  return Object.assign(new Error(message, cause === undefined ? {} : { cause: sendable(cause) }), { stack });
 }
 
 /** Added to `nice`: the thread gets about a third of the processor time of a competing one. */

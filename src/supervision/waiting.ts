@@ -33,24 +33,6 @@ export function nextTurn(): Promise<void> {
   });
 }
 
-/** An answer did not come in time. */
-export class TimeLimitError extends Error {
-  override readonly name = 'TimeLimitError';
-}
-
-/** Returns the promise's outcome if it comes in time; a later one is ignored. @throws TimeLimitError with the message */
-export async function withTimeout<T>(milliseconds: number, message: string, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TimeLimitError(message)), milliseconds);
-  });
-  try {
-    return await Promise.race([promise, limit]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 /** Lets one loop wait for a call, a time or a signal, whichever comes first. */
 export class WakeUp {
   #wake: () => void = () => undefined;

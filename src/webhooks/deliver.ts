@@ -20,7 +20,6 @@ import {
   backoffAfter,
   CUT_OFF,
   decideOutcome,
-  doubled,
   failDelivery,
   MAX_DELIVERY_ATTEMPTS,
   nextStep,
@@ -31,7 +30,7 @@ import { EventStoreUnavailableError } from '../ports/eventStore.js';
 import type { Outcome, ReceivedMessage } from '../ports/messageBroker.js';
 import { failSpan, startSpan } from '../ports/tracing.js';
 import { AnswerTooLargeError } from '../queries/storedRecord.js';
-import { retry } from '../supervision/keepRunning.js';
+import { doubled, retry } from '../supervision/keepRunning.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
 import type { Gate, Pass } from './gate.js';
 import type { WebhookTransport } from './httpsTransport.js';

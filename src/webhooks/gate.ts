@@ -9,7 +9,8 @@
  * tenant, then by webhook of the tenant.
  */
 import { LRUCache } from 'lru-cache';
-import { type AttemptResult, doubled } from '../domain/webhook/delivery.js';
+import type { AttemptResult } from '../domain/webhook/delivery.js';
+import { doubled } from '../supervision/keepRunning.js';
 import { sleep } from '../supervision/waiting.js';
 
 export type Endpoint = { readonly tenant: string; readonly webhookId: string };

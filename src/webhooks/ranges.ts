@@ -11,11 +11,11 @@ import { streamPages } from '../commands/streamPages.js';
 import { firstDeliveryId } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import { orderStream, tableStream, webhooksStream } from '../domain/streams.js';
-import { doubled } from '../domain/webhook/delivery.js';
 import type { WebhookEvent } from '../domain/webhook/events.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Outcome } from '../ports/messageBroker.js';
 import type { DeliveryQuery } from '../queries/deliveries.js';
+import { doubled } from '../supervision/keepRunning.js';
 import {
   appendRequests,
   type DeliveryRequest,

@@ -8,7 +8,7 @@ import type { LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { errorCode } from '../supervision/errorCode.js';
+import { errorCode } from '../supervision/files.js';
 
 /** Finds all addresses of a host name, as `dns.lookup` with `all` does. */
 export type LookUpAll = (hostname: string) => Promise<readonly LookupAddress[]>;

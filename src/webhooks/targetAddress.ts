@@ -6,7 +6,7 @@ import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { CheckTarget } from '../commands/webhooks/settings.js';
-import { withTimeout } from '../supervision/waiting.js';
+import { withTimeout } from '../supervision/deadline.js';
 import { type LookUpAll, receiverLookUp } from './receiverLookup.js';
 
 /** Why an address is refused on this port; undefined if it may be used. */

@@ -14,7 +14,7 @@ import {
   serviceInstanceIdDetector,
 } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
-import { withTimeout } from '../../supervision/waiting.js';
+import { withTimeout } from '../../supervision/deadline.js';
 
 export type OpenTracer = {
   readonly tracer: Tracer;

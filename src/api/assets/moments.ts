@@ -11,7 +11,7 @@ import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { newestEntry } from '../../queries/activity.js';
 import { cancellable, where } from '../../queries/asking.js';
 import { RecordQueries } from '../../queries/records.js';
-import { withTimeout } from '../../supervision/waiting.js';
+import { withTimeout } from '../../supervision/deadline.js';
 import type { Api } from '../deps.js';
 import { badRequest, unavailable } from '../errors.js';
 import type { QueryParameter, Reply } from '../routes/operation.js';

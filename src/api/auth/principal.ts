@@ -15,7 +15,7 @@ import {
   permissionsOfRoles,
   ROLES_WITH,
 } from '../../domain/identity/scopes.js';
-import { withTimeout } from '../../supervision/waiting.js';
+import { withTimeout } from '../../supervision/deadline.js';
 import type { Api } from '../deps.js';
 import { forbidden, HttpError, unsupportedMediaType } from '../errors.js';
 import { countingRefusals, limitCaller } from '../rateLimit.js';

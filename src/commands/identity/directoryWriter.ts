@@ -4,7 +4,7 @@ import type { DirectoryEvent } from '../../domain/identity/events.js';
 import { tenantStream, webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
-import { TimeLimitError, withTimeout } from '../../supervision/waiting.js';
+import { DeadlineError, withTimeout } from '../../supervision/deadline.js';
 import {
   type Caller,
   type Commands,
@@ -144,7 +144,7 @@ export async function waitUntilKnown(
   try {
     await withTimeout(longestMs, 'It is not known in time.', directory.waitFor(position));
   } catch (error) {
-    if (!(error instanceof TimeLimitError)) throw error;
+    if (!(error instanceof DeadlineError)) throw error;
   }
 }
 

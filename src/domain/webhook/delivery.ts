@@ -9,10 +9,6 @@ const MAX_RETRY_AFTER_MS = 3_600_000;
 /** Delays vary by this share, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
 
-/** A delay that doubles with each redelivery of a message, up to `longestMs`. */
-export const doubled = (firstMs: number, longestMs: number, redeliveries: number): number =>
-  Math.min(longestMs, firstMs * 2 ** redeliveries);
-
 export type Delivery = {
   readonly subject: DeliverySubject;
   /** Attempts that were started. */

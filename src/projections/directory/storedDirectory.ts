@@ -2,14 +2,14 @@
  * Stores the directory between starts, with its position in the log, as one file of JSON lines. Holds nothing that the log
  * does not: if it is missing, damaged or old, the start takes longer.
  */
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Tenant, Webhook } from '../../domain/identity/directory.js';
 import type { ApiClient, User } from '../../domain/identity/events.js';
 import { onThisRelease, standardTables } from '../../domain/identity/tenantTables.js';
 import type { EventPosition, EventStore } from '../../ports/eventStore.js';
-import { errorCode } from '../../supervision/errorCode.js';
+import { errorCode, writeWhole } from '../../supervision/files.js';
 import { singleFlight } from '../../supervision/waiting.js';
 
 /**
@@ -83,14 +83,12 @@ export class StoredDirectory {
     }
   }
 
-  /** Beside the file, then renamed: processes that share it replace each other's, and each is whole. */
+  /** Processes that share the file replace each other's. */
   async #write(): Promise<void> {
     const { place, tenants } = this.#known;
     if (place === this.#stored || place.position === 0) return;
     const last: LastLine = { ...place, version: TENANTS_VERSION, logId: this.#logId, tenants: tenants.size };
-    const draft = `${this.#file}.${process.pid}`;
-    await writeFile(draft, chunks([...tenants.values()], last), { flush: true });
-    await rename(draft, this.#file);
+    await writeWhole(this.#file, chunks([...tenants.values()], last));
     this.#stored = place;
   }
 }

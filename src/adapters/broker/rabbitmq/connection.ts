@@ -1,7 +1,7 @@
 /** A connection that is made when it is needed, and again when it was lost. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { BrokerUnavailableError } from '../../../ports/messageBroker.js';
-import { withTimeout } from '../../../supervision/waiting.js';
+import { withTimeout } from '../../../supervision/deadline.js';
 import { Session } from './session.js';
 
 /** Limit for one piece of work. */

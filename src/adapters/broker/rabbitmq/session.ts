@@ -1,7 +1,7 @@
 /** One connection to the server, from its opening until it is lost. */
 import { type Channel, type ChannelModel, type ConfirmChannel, connect } from 'amqplib';
 import PQueue from 'p-queue';
-import { errorCode } from '../../../supervision/errorCode.js';
+import { errorCode } from '../../../supervision/files.js';
 import { sleep } from '../../../supervision/waiting.js';
 import type { Outgoing } from './messages.js';
 import { QUORUM, type Queue, workQueues } from './queues.js';

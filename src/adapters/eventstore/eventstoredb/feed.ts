@@ -12,7 +12,7 @@ import type {
   RecordedEvent,
   SubscribeOptions,
 } from '../../../ports/eventStore.js';
-import { Backoff } from '../../../supervision/keepRunning.js';
+import { backoffMs } from '../../../supervision/keepRunning.js';
 import { singleFlight, sleep, WakeUp } from '../../../supervision/waiting.js';
 import { DEFAULT_SLICE_COUNT, isWanted } from '../everyStore.js';
 import { type ClientEvent, decode, isInsideCall, toLogPosition } from './encoding.js';
@@ -74,9 +74,8 @@ export function feed(
    * @throws LogReplacedError; EventStoreUnavailableError after PATIENCE_MS without the server
    */
   async function persist<T>(signal: AbortSignal, place: EventPosition, read: () => Promise<T>): Promise<T | undefined> {
-    const backoff = new Backoff(RETRY_BACKOFF);
     const until = Date.now() + PATIENCE_MS;
-    for (let isRefused = false; !signal.aborted; ) {
+    for (let failures = 0, isRefused = false; !signal.aborted; failures += 1) {
       try {
         await log.check();
         if (isRefused) await log.confirm(place);
@@ -86,7 +85,7 @@ export function feed(
         log.connectionLost();
         if (isPositionRefused(error)) isRefused = true;
         else if (!isTransient(error) || Date.now() > until) throw toPortError(error);
-        await sleep(backoff.next(), signal);
+        await sleep(backoffMs(RETRY_BACKOFF, failures), signal);
       }
     }
     return undefined;

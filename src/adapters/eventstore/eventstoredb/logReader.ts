@@ -11,8 +11,9 @@ import {
   type SliceRange,
 } from '../../../ports/eventStore.js';
 import { LogReplacedError } from '../../../ports/logAnchor.js';
+import { DeadlineError } from '../../../supervision/deadline.js';
 import { retry } from '../../../supervision/keepRunning.js';
-import { singleFlight, sleep, TimeLimitError } from '../../../supervision/waiting.js';
+import { singleFlight, sleep } from '../../../supervision/waiting.js';
 import type { StoreClient } from './connection.js';
 import {
   type ClientEvent,
@@ -206,7 +207,7 @@ export class LogReader {
     }
   }
 
-  /** @throws TimeLimitError where the server is silent for the time limit */
+  /** @throws DeadlineError where the server is silent for the time limit */
   async #collect(
     read: StreamingRead<ResolvedEvent>,
     { count, characters = Number.POSITIVE_INFINITY }: Limits,
@@ -214,7 +215,7 @@ export class LogReader {
   ): Promise<Read> {
     const events: ClientEvent[] = [];
     let left = characters;
-    const isSilent = new TimeLimitError(`the event store was silent for ${this.#timeoutMs} ms`);
+    const isSilent = new DeadlineError(`the event store was silent for ${this.#timeoutMs} ms`);
     const silence = setTimeout(() => read.destroy(isSilent), this.#timeoutMs);
     // The client reports some errors more than once.
     read.on('error', () => undefined);

@@ -3,7 +3,7 @@ import { setImmediate as eventLoopTurn } from 'node:timers/promises';
 import { DeadlineExceededError, ErrorType, isCommandError, MaxAppendSizeExceededError } from '@eventstore/db-client';
 import { AppendTooLargeError, EventStoreUnavailableError } from '../../../ports/eventStore.js';
 import { LogReplacedError } from '../../../ports/logAnchor.js';
-import { TimeLimitError } from '../../../supervision/waiting.js';
+import { DeadlineError } from '../../../supervision/deadline.js';
 import type { StoreClient } from './connection.js';
 
 /** All calls go to the leader: a follower may lack what another node has already shown. */
@@ -14,7 +14,7 @@ export const CALL_BACKOFF = { firstMs: 50, longestMs: 400 };
 /** A client that answers nothing for so long while calls wait is replaced, in milliseconds. */
 const HUNG_MS = 4_000;
 /** Ends of a call that are no answer. */
-const SILENCE = [TimeLimitError, DeadlineExceededError];
+const SILENCE = [DeadlineError, DeadlineExceededError];
 
 /**
  * The client in use. A node whose machine hangs keeps its connections and stays silent, and the library leaves a node only
@@ -26,7 +26,7 @@ export class Server {
   #client: StoreClient;
   #waiting = 0;
   #hung: NodeJS.Timeout | undefined;
-  readonly #leaving = new Set<(replaced: TimeLimitError) => void>();
+  readonly #leaving = new Set<(replaced: DeadlineError) => void>();
 
   /** @param onTrouble called after each failure by which the connection may be another one */
   constructor(open: () => StoreClient, onTrouble: () => void) {
@@ -40,14 +40,14 @@ export class Server {
   }
 
   /** Calls back when the client is replaced. @returns a function that unregisters the callback */
-  onReplaced(callback: (replaced: TimeLimitError) => void): () => void {
+  onReplaced(callback: (replaced: DeadlineError) => void): () => void {
     this.#leaving.add(callback);
     return () => this.#leaving.delete(callback);
   }
 
   /**
    * The result of the call, which calls `answered` for each answer that comes before its end.
-   * @throws what the call throws; TimeLimitError if the client is replaced before the call has ended: its outcome is unknown
+   * @throws what the call throws; DeadlineError if the client is replaced before the call has ended: its outcome is unknown
    */
   async run<T>(call: (client: StoreClient, answered: () => void) => Promise<T>): Promise<T> {
     // The library may close the channel in the turn of the event loop in which a call fails; this one begins after it.
@@ -88,7 +88,7 @@ export class Server {
       this.#client = this.#open();
       this.#hung = undefined;
       this.#onTrouble();
-      const replaced = new TimeLimitError('it answers nothing, and is connected again');
+      const replaced = new DeadlineError('it answers nothing, and is connected again');
       for (const leave of [...this.#leaving]) leave(replaced);
       void left.abandon();
     };
@@ -136,7 +136,7 @@ export function isPositionRefused(error: unknown): boolean {
 
 /** Whether to retry. Lost sockets report plain errors with a code, so those count as transient. */
 export function isTransient(error: unknown): boolean {
-  if (error instanceof TimeLimitError) return true;
+  if (error instanceof DeadlineError) return true;
   if (isPositionRefused(error) || error instanceof LogReplacedError) return false;
   if (error instanceof EventStoreUnavailableError) return !(error instanceof EventStoreRefusalError);
   if (!(error instanceof Error)) return false;

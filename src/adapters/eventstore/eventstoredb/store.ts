@@ -8,8 +8,8 @@ import {
   type Revision,
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
+import { DeadlineError, withTimeout } from '../../../supervision/deadline.js';
 import { retry } from '../../../supervision/keepRunning.js';
-import { TimeLimitError, withTimeout } from '../../../supervision/waiting.js';
 import { dataAsJson, eventStoreOf, isAt, lastAppend } from '../everyStore.js';
 import { connect } from './connection.js';
 import { decode, encode } from './encoding.js';
@@ -92,7 +92,7 @@ function appender(server: Server, reader: LogReader, log: KnownLog, timeoutMs: n
     const attempt = async (): Promise<AppendResult> => {
       await withTimeout(deadline - Date.now(), 'the look at the log took too long', log.check());
       const left = deadline - Date.now();
-      if (left <= 0) throw new TimeLimitError('no time was left to ask it');
+      if (left <= 0) throw new DeadlineError('no time was left to ask it');
       const options = { ...OF_LEADER, expectedRevision, deadline: left };
       try {
         const { nextExpectedRevision, position } = await server.run((client) =>

@@ -17,7 +17,7 @@ import { open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { copyOf, RowsUnavailableError } from '../../../ports/rowStore.js';
-import { errorCode } from '../../../supervision/errorCode.js';
+import { errorCode } from '../../../supervision/files.js';
 import { removeDatabase } from '../../openSqlite.js';
 import { emptyTenantFile, type Opening, openTenantFile } from './layout.js';
 import { TenantRows } from './pages.js';
