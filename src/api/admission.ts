@@ -6,20 +6,18 @@ import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { Gauge, type Registry } from 'prom-client';
 import type { RateLimit } from '../domain/identity/events.js';
-import {
-  COSTLY_READS_AT_ONCE,
-  COSTLY_READS_OF_TENANT,
-  LARGE_WRITE_BYTES,
-  LARGE_WRITES_AT_ONCE,
-  LARGE_WRITES_OF_TENANT,
-  MAX_ANSWER_BYTES_IN_FLIGHT,
-  MAX_ANSWER_MS,
-  MAX_TENANT_ANSWER_BYTES_IN_FLIGHT,
-  MAX_WAITING_OF_TENANT,
-} from '../domain/limits.js';
+import { MAX_TENANT_ANSWER_BYTES_IN_FLIGHT, MAX_WAITING_OF_TENANT } from '../domain/limits.js';
 import { FairQueue, type Tally } from '../supervision/fairQueue.js';
 import { hasBody } from './jsonBody.js';
 
+/** Bytes of a body from which a write is large. */
+const LARGE_WRITE_BYTES = 16_384;
+const COSTLY_READS = { atOnce: 4, ofGroup: 2 };
+/** Some tenants leave room for a first large write of each other tenant. */
+const LARGE_WRITES = { atOnce: 12, ofGroup: 4, reserved: 8 };
+/** Beyond it, only tenants with nothing in flight are answered. */
+const MAX_ANSWER_BYTES_IN_FLIGHT = 4 * MAX_TENANT_ANSWER_BYTES_IN_FLIGHT;
+const MAX_ANSWER_MS = 120_000;
 /** Beyond this many, the buckets that were idle longest are dropped. */
 const KNOWN_BUCKETS = 50_000;
 
@@ -88,13 +86,8 @@ export function turnsOf(lists: ListLimits): AllTurns {
   const waitingOfGroup = MAX_WAITING_OF_TENANT;
   return {
     list: new FairQueue({ ...lists, waitingOfGroup }),
-    costly: new FairQueue({ atOnce: COSTLY_READS_AT_ONCE, ofGroup: COSTLY_READS_OF_TENANT, waitingOfGroup }),
-    largeWrite: new FairQueue({
-      atOnce: LARGE_WRITES_AT_ONCE,
-      ofGroup: LARGE_WRITES_OF_TENANT,
-      reserved: LARGE_WRITES_AT_ONCE - LARGE_WRITES_OF_TENANT,
-      waitingOfGroup,
-    }),
+    costly: new FairQueue({ ...COSTLY_READS, waitingOfGroup }),
+    largeWrite: new FairQueue({ ...LARGE_WRITES, waitingOfGroup }),
   };
 }
 

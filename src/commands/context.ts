@@ -4,7 +4,7 @@ import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/recordSchema.js';
 import type { EventKey } from '../domain/eventTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import { MAX_ERRORS } from '../domain/limits.js';
+import { MAX_ENTRIES } from '../domain/limits.js';
 import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
 import type { RowReads } from '../ports/rowStore.js';
 import type { Progress } from '../projections/progress.js';
@@ -74,7 +74,7 @@ export type WrittenRecord = {
   readonly isReplayed?: boolean;
 };
 
-/** Bad input: nothing was stored. Becomes 422 with these messages by field, at most MAX_ERRORS of them. */
+/** Bad input: nothing was stored. Becomes 422 with these messages by field, at most MAX_ENTRIES of them. */
 export class ValidationError extends Error {
   override readonly name = 'ValidationError';
   readonly errors: FieldErrors;
@@ -83,7 +83,7 @@ export class ValidationError extends Error {
     const first = new FieldErrorList();
     first.addAll(errors);
     const message = Object.values(errors)[0]?.[0] ?? 'The given data was invalid.';
-    super(first.isFull ? `${message} (There may be more errors than these ${MAX_ERRORS}.)` : message);
+    super(first.isFull ? `${message} (There may be more errors than these ${MAX_ENTRIES}.)` : message);
     this.errors = first.toErrors();
   }
 }

@@ -79,7 +79,7 @@ export type SliceRange = {
 /** Events, and where the rest of what was asked begins (where it ends if read backwards), if there is more. */
 export type ReadSlice = { readonly events: readonly RecordedEvent[]; readonly next?: number | undefined };
 
-/** One event's `data` may have at most this many bytes of JSON. */
+/** One event's `data` may have at most this many bytes of JSON; as many are read at once. */
 export const MAX_EVENT_BYTES = 1_000_000;
 
 /** What an engine does. Each method but `subscribe` and `close` rejects with EventStoreUnavailableError in seconds if it is away. */
@@ -96,7 +96,7 @@ export interface EventLog {
     expectedRevision: ExpectedRevision,
     options?: { readonly until?: number },
   ): Promise<AppendResult>;
-  /** The first of these events in order: at most `maxCount`, up to the one that reaches READ_SLICE_BYTES, or fewer. */
+  /** The first of these events in order: at most `maxCount`, up to the one that reaches MAX_EVENT_BYTES, or fewer. */
   readSlice(stream: string, range: SliceRange): Promise<ReadSlice>;
   /** The last events of the log, or those before a position, the last one first. As many as `readSlice` has. */
   readBackwards(maxCount: number, before?: Position): Promise<ReadSlice>;

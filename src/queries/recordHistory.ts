@@ -1,7 +1,7 @@
 /** What events did to records: the history of one, newest first, with the events; and all that an operation did. */
 import { ACTIVITY_KINDS } from '../domain/eventTypes.js';
 import { charactersOf } from '../domain/jsonSize.js';
-import { MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES, MAX_RECORDS } from '../domain/limits.js';
+import { MAX_DOCUMENT_BYTES, MAX_ENTRIES, MAX_RECORDS } from '../domain/limits.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { SpaceRef } from '../ports/rowStore.js';
 import { type ActivityEntry, activityPage, entriesOf, isOperation, newestEntry, OPERATIONS } from './activity.js';
@@ -29,7 +29,7 @@ export async function recordHistory(
   { id, before, limit }: { readonly id: string; readonly before?: Position | undefined; readonly limit: number },
 ): Promise<{ readonly entries: readonly RecordHistoryEntry[]; readonly next?: Position | undefined } | undefined> {
   const found: { readonly difference: ReturnType<typeof changeOf>; readonly position: Position }[] = [];
-  const fits = roomFor(limit, MAX_HISTORY_PAGE_BYTES);
+  const fits = roomFor(limit, MAX_DOCUMENT_BYTES);
   let next: Position | undefined;
   for await (const transition of historyOf(rows, space, { id, until: before, limit: limit + 1 })) {
     const difference = changeOf(transition);
@@ -77,7 +77,7 @@ export async function doneBy(
   start?: Place,
 ): Promise<{ readonly transitions: readonly Transition[]; readonly next?: Place | undefined }> {
   const transitions: Transition[] = [];
-  const fits = roomFor(MAX_RECORDS, MAX_HISTORY_PAGE_BYTES);
+  const fits = roomFor(MAX_RECORDS, MAX_DOCUMENT_BYTES);
   // A batch is an append of several events, which may have positions of their own.
   const conditions = where({ table: space.space, kind, position: { gte: start?.[0] ?? position } });
   let last: Position | undefined;

@@ -19,16 +19,35 @@ export const logEvent = (tenant: string, type: string, data: unknown): EventToAp
   },
 });
 
-/** @param settings that name the log, which others may have open */
+/** The settings that name the log of a service. */
+export const logOf = ({ dataDir }: { readonly dataDir: string }): { readonly [name: string]: string } => ({
+  DATA_DIR: dataDir,
+  ...Object.fromEntries(
+    ['EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL'].flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  ),
+});
+
+/**
+ * @param settings that name the log, which others may have open
+ * @param all the data of each event
+ */
 export async function appendByHand(
   settings: { readonly [name: string]: string },
   stream: string,
   type: string,
-  data: unknown,
+  ...all: readonly unknown[]
 ): Promise<AppendResult> {
   const log = await openEventStore(readConfig(settings));
   try {
-    return await log.append(stream, [logEvent(parseStream(stream).tenant, type, data)], 'any');
+    const { tenant } = parseStream(stream);
+    return await log.append(
+      stream,
+      all.map((data) => logEvent(tenant, type, data)),
+      'any',
+    );
   } finally {
     await log.close();
   }

@@ -1,4 +1,5 @@
 /** A refused body gets a short answer, however large its contents are. */
+import { MAX_WEBHOOKS } from '#app/domain/limits.js';
 import { addWebhook } from '../acceptance/export.js';
 import type { Answer } from '../acceptance/http.js';
 import { expectErrorBody, expectRefused, fieldErrors } from '../acceptance/refusals.js';
@@ -84,14 +85,14 @@ describe('refusing', () => {
   });
 });
 
-it('a tenant has at most 100 webhooks, and a new one fits when another is removed', async () => {
+it(`a tenant has at most ${MAX_WEBHOOKS} webhooks, and a new one fits when another is removed`, async () => {
   const { id } = await addWebhook(acme(), 'https://127.0.0.1:9/orders');
   const before = JSON.parse((await acme().platform('GET', '/webhooks')).text).data.length;
-  for (let count = before; count < 100; count += 1) await addWebhook(acme(), 'https://127.0.0.1:9/orders');
+  for (let count = before; count < MAX_WEBHOOKS; count += 1) await addWebhook(acme(), 'https://127.0.0.1:9/orders');
   const add = () => acme().platform('POST', '/webhooks', { body: { url: 'https://127.0.0.1:9/orders' } });
   const refused = await expectRefused(run.service, 409, add);
   expectErrorBody(refused);
-  expect(refused.text).toContain('no more than 100 fit');
+  expect(refused.text).toContain(`no more than ${MAX_WEBHOOKS} fit`);
   await acme().platform('DELETE', `/webhooks/${id}`);
   expect((await add()).status).toBe(201);
 });

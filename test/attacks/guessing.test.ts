@@ -1,6 +1,13 @@
 /** Somebody who guesses passwords and secrets from many addresses, and somebody who wants others not to get in. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
+import {
+  GUESSES_OF_ACCOUNT,
+  GUESSES_OF_NETWORK,
+  GUESSES_OF_PASSWORD,
+  GUESSES_OF_SECRET,
+  MAX_PASSWORD_HASHES_WAITING_OF_TENANT,
+} from '#app/domain/limits.js';
 import type { Answer } from '../acceptance/http.js';
 import { addPerson, askSession, PASSWORD } from '../acceptance/people.js';
 import { expectErrorBody } from '../acceptance/refusals.js';
@@ -21,10 +28,12 @@ const guess = (email: string, address: string) => askSession(acme(), email, 'wro
 it('all addresses of an IPv6 /64 are one person; the owner elsewhere gets in meanwhile', async () => {
   const owner = await addPerson(acme(), 'owner', ['validator']);
   const address = (n: number) => `2001:db8:1:2:${n.toString(16)}::${n}`;
-  const answers = await Promise.all(Array.from({ length: 14 }, (_, n) => guess(owner.email, address(n + 1))));
+  const answers = await Promise.all(
+    Array.from({ length: GUESSES_OF_PASSWORD + 4 }, (_, n) => guess(owner.email, address(n + 1))),
+  );
   expect(statuses(answers)).toEqual(
     new Map([
-      [401, 10],
+      [401, GUESSES_OF_PASSWORD],
       [429, 4],
     ]),
   );
@@ -46,12 +55,22 @@ it('secrets: the same, and a client is not locked out in its own network by some
       from(address),
     );
   expect((await ask('203.0.113.7')).status).toBe(200);
-  for (let n = 0; n < 20; n += 1) expect((await ask(`2001:db8:5:6::${n + 1}`, 'wrong')).status).toBe(401);
+  for (let n = 0; n < GUESSES_OF_SECRET; n += 1)
+    expect((await ask(`2001:db8:5:6::${n + 1}`, 'wrong')).status).toBe(401);
   expect((await ask('2001:db8:5:6::ffff', 'wrong')).status).toBe(429);
   // From more networks than one account's guesses are free for.
-  for (let n = 0; n < 140; n += 1) await ask(`198.51.100.${n}`, 'wrong');
+  for (let n = 0; n < GUESSES_OF_ACCOUNT - 10; n += 1) await ask(`198.51.100.${n}`, 'wrong');
   expect((await ask('198.51.100.200', 'wrong')).status).toBe(429);
   expect((await ask('203.0.113.7')).status).toBe(200);
+});
+
+it('whoever tries one account after the other is stopped, and others go on from elsewhere', async () => {
+  const clients = Array.from({ length: GUESSES_OF_NETWORK }, (_, n) => `das_nobody_${n}`);
+  const ask = (client_id: string, address = '2001:db8:7:8::1') =>
+    acme().requestToken({ grant_type: 'client_credentials', client_id, client_secret: 'wrong' }, from(address));
+  for (const client of clients) expect((await ask(client)).status).toBe(401);
+  expect((await ask('das_somebody')).status).toBe(429);
+  expect((await ask('das_somebody', '2001:db8:7:9::1')).status).toBe(401);
 });
 
 it('sign-ins at once wait for each other, beyond a limit they are 429, and another tenant has its turn', async () => {
@@ -72,8 +91,8 @@ it('sign-ins at once wait for each other, beyond a limit they are 429, and anoth
   expect(checkedFirst).toBeLessThan(20);
   const answers = await Promise.all(flood);
   const counts = statuses(answers);
-  // 2 at once and 32 that wait; more where some ended while others came.
-  expect(counts.get(401)).toBeGreaterThanOrEqual(34);
+  // 2 at once and those that may wait; more where some ended while others came.
+  expect(counts.get(401)).toBeGreaterThanOrEqual(2 + MAX_PASSWORD_HASHES_WAITING_OF_TENANT);
   expect((counts.get(401) ?? 0) + (counts.get(429) ?? 0)).toBe(60);
   for (const refused of answers.filter(({ status }) => status === 429)) {
     expectErrorBody(refused);

@@ -2,7 +2,13 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { MAX_PAGE_BYTES, MAX_TENANT_ANSWER_BYTES_IN_FLIGHT } from '#app/domain/limits.js';
+import {
+  MAX_LONG_TEXT_LENGTH,
+  MAX_PAGE_BYTES,
+  MAX_READ_BYTES,
+  MAX_TENANT_ANSWER_BYTES_IN_FLIGHT,
+  MAX_WAITING_OF_TENANT,
+} from '#app/domain/limits.js';
 import type { Answer } from '../acceptance/http.js';
 import { expectErrorBody } from '../acceptance/refusals.js';
 import { ASSETS } from '../acceptance/tenant.js';
@@ -60,6 +66,36 @@ it('§8: a page over 16 MB is 413 and says to ask for fewer; fewer are served', 
   expect(large.text).toMatch(/Ask for fewer entries with perPage/);
   const { data } = await acme().list('dyn_item', { perPage: '100' });
   expect(data).toHaveLength(100);
+});
+
+it('a batch that names more than 32 MB of stored records is 413 and says to name fewer; fewer are taken', async () => {
+  const description = 'x'.repeat(MAX_LONG_TEXT_LENGTH);
+  const named = Array.from({ length: Math.ceil(MAX_READ_BYTES / description.length) }, (_, n) => ({
+    external_id: `D${n}`,
+    name: 'Tea',
+  }));
+  for (let from = 0; from < named.length; from += 60)
+    await acme().batch(
+      'dyn_item',
+      named.slice(from, from + 60).map((item) => ({ ...item, description })),
+    );
+  const refused = await acme().postBatch('dyn_item', { items: named });
+  expect(refused.status).toBe(413);
+  expectErrorBody(refused);
+  expect(refused.text).toContain(`more than ${MAX_READ_BYTES} bytes together. Name fewer at once.`);
+  expect(await acme().batch('dyn_item', named.slice(1))).toMatchObject({ unchanged: named.length - 1 });
+});
+
+it('so many requests of one tenant wait for a turn: more are 429 at once, and another tenant has its turn', async () => {
+  const asked = Array.from({ length: MAX_WAITING_OF_TENANT + 30 }, () => acme().getList('dyn_party', WORST));
+  expect((await Promise.race(asked)).status).toBe(429);
+  expect((await other().getList('dyn_party')).status).toBe(200);
+  const refused = (await Promise.all(asked)).filter(({ status }) => status === 429);
+  expect(refused.length).toBeLessThanOrEqual(28);
+  for (const answer of refused) {
+    expectErrorBody(answer);
+    expect(answer.headers['retry-after']).toBe('1');
+  }
 });
 
 it("lists as costly as can be: another tenant's lists and writes go on beside them; each ends in time", async () => {

@@ -1,7 +1,7 @@
 /** An order with its parts and all the records that they name: what is named often is repeated often. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
-import { MAX_ORDER_DOCUMENT } from '#app/domain/limits.js';
+import { MAX_DOCUMENT_BYTES } from '#app/domain/limits.js';
 import { validatedOrder, withWebhook } from '../acceptance/export.js';
 import { Receiver } from '../acceptance/receiver.js';
 import { expectErrorBody } from '../acceptance/refusals.js';
@@ -17,7 +17,7 @@ const acme = () => run.tenant('acme');
 
 const STORIES = ['one', 'two', 'three', 'four', 'five', 'six'];
 const STORY = 'x'.repeat(65_000);
-const LINES = Math.ceil(MAX_ORDER_DOCUMENT / (STORIES.length * STORY.length));
+const LINES = Math.ceil(MAX_DOCUMENT_BYTES / (STORIES.length * STORY.length));
 const log = z.object({ data: z.array(z.object({ state: z.string(), reason: z.string().nullable() })) });
 
 it('an order that would be too large with the records it names is 413 to look at and to approve, and fails its deliveries', async () => {

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { READ_SLICE_BYTES } from '#app/domain/limits.js';
-import type {
-  EventMetadata,
-  EventSlice,
-  EventStore,
-  EventToAppend,
-  ReadSlice,
-  RecordedEvent,
-  SliceRange,
+import {
+  type EventMetadata,
+  type EventSlice,
+  type EventStore,
+  type EventToAppend,
+  MAX_EVENT_BYTES,
+  type ReadSlice,
+  type RecordedEvent,
+  type SliceRange,
 } from '#app/ports/eventStore.js';
 
 export const metadata: EventMetadata = {
@@ -42,7 +42,7 @@ export function sliceOf(
   const events: RecordedEvent[] = [];
   let bytes = 0;
   for (const each of backwards ? wanted.toReversed() : wanted) {
-    if (events.length === maxCount || bytes >= READ_SLICE_BYTES) {
+    if (events.length === maxCount || bytes >= MAX_EVENT_BYTES) {
       return { events: backwards ? events.reverse() : events, next: each.revision };
     }
     events.push(each);

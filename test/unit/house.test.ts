@@ -1,6 +1,7 @@
 /** House rules that a program can check. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { settings } from '#app/config.js';
 import { eventTypes } from '#app/domain/eventTypes.js';
 import * as limits from '#app/domain/limits.js';
 
@@ -49,11 +50,18 @@ test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md', 'README.md'])('every file that 
   expect(named.filter((path) => !isThere(path))).toEqual([]);
 });
 
-test('docs/limits.md shows every limit with its value', () => {
+test('docs/limits.md shows every limit with its value, and no other', () => {
   const rows = text('docs/limits.md').split('\n');
   const isShown = ([name, value]: [string, number]) =>
     rows.some((row) => row.includes(`\`${name}\``) && new RegExp(`\\b${value.toLocaleString('en')}\\b`).test(row));
   expect(Object.entries(limits).filter((limit) => !isShown(limit))).toEqual([]);
+  const named = [...rows.join().matchAll(/`([A-Z]+_[A-Z_]+)`/g)].map(([, name = '']) => name);
+  expect(named.filter((name) => !(name in limits) && !(name in settings))).toEqual([]);
+});
+
+test('each limit has a test through HTTP, which names it', () => {
+  const tests = ['test/acceptance', 'test/attacks'].flatMap(pathsIn).map(text).join();
+  expect(Object.keys(limits).filter((name) => !new RegExp(`\\b${name}\\b`).test(tests))).toEqual([]);
 });
 
 test('docs/events.md has an entry for every event type', () => {

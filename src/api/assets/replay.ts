@@ -4,7 +4,7 @@ import { NotFoundError } from '../../commands/context.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../../domain/identity/scopes.js';
-import { MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES, MAX_RECORDS } from '../../domain/limits.js';
+import { MAX_DOCUMENT_BYTES, MAX_ENTRIES, MAX_RECORDS } from '../../domain/limits.js';
 import type { Revision } from '../../ports/eventStore.js';
 import { roomFor } from '../../queries/asking.js';
 import { orderHistory } from '../../queries/orderHistory.js';
@@ -67,7 +67,7 @@ const replayQuery = z.strictObject({ cursor: revisionCursor });
 export const orderReplay = {
   work: 'costly',
   summary: 'All that happened to an order, with the deliveries that it led to',
-  description: `Each event, oldest first, with its changes and its deliveries (the first ${MAX_RECORDS}) with all attempts, as far as the delivery log goes back. A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes, or one step.`,
+  description: `Each event, oldest first, with its changes and its deliveries (the first ${MAX_RECORDS}) with all attempts, as far as the delivery log goes back. A page has at most ${MAX_DOCUMENT_BYTES} bytes, or one step.`,
   query: parametersIn(replayQuery),
   answer: json.linkedPage('ReplayStep', MAX_ENTRIES),
 } as const;
@@ -78,7 +78,7 @@ export async function replayReply(api: Api, { req, query }: Call, orderId: strin
   const tenant = tenantOf(api.commands, req.context.tenant.name);
   await untilShown(api, tenant.name);
   const page: string[] = [];
-  const fits = roomFor(MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES);
+  const fits = roomFor(MAX_ENTRIES, MAX_DOCUMENT_BYTES);
   let next: Revision | undefined;
   for await (const { text, revision } of replaySteps(api, tenant, orderId, first, req.context.deadline)) {
     if (!fits(Buffer.byteLength(text))) {

@@ -12,7 +12,7 @@ import {
   commitSync,
   startSync,
 } from '../../commands/referenceTables/cleanUps.js';
-import { MAX_BATCH_ITEMS, MAX_ENTRIES } from '../../domain/limits.js';
+import { MAX_ENTRIES, MAX_RECORDS } from '../../domain/limits.js';
 import { DRY_RUN, idempotencyKeyOf, isDryRun } from '../changeOptions.js';
 import * as json from '../openapi/schema.js';
 import { type Call, CREATES, dataReply, pathText, type Reply, type Resource } from '../routes/operation.js';
@@ -32,7 +32,7 @@ const counted = (counts: json.Schemas, more: json.Schemas = {}): json.JsonSchema
 
 /** The schema of a batch of such items. */
 export const batchOf = (items: json.JsonSchema): json.JsonSchema => ({
-  ...json.closedObject({ items: { type: 'array', items, minItems: 1, maxItems: MAX_BATCH_ITEMS } }),
+  ...json.closedObject({ items: { type: 'array', items, minItems: 1, maxItems: MAX_RECORDS } }),
   additionalProperties: false,
 });
 

@@ -11,7 +11,7 @@ import { recordInputSchema, recordOutputSchema } from '../../domain/assetTypes/o
 import { boundedList } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import {
-  MAX_ERRORS,
+  MAX_ENTRIES,
   MAX_FILTER_VALUES,
   MAX_LIST_ENTRIES,
   MAX_REASON_LENGTH,
@@ -76,7 +76,7 @@ async function orderAnswer(
   const { document, problems } = wholeOrder(snapshot, tenant.assetTypes);
   const more = {
     approver: order.lastApproval?.approver ?? null,
-    problems: problems.slice(0, MAX_ERRORS),
+    problems: problems.slice(0, MAX_ENTRIES),
     actions: actionsOn(order.status),
   };
   return JSON.stringify({ data: { ...document, ...more } });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { checkRecord, FieldErrorList, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { charactersOf } from '../../domain/jsonSize.js';
-import { MAX_BATCH_ITEMS, MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
+import { MAX_DOCUMENT_BYTES, MAX_ENTRIES, MAX_RECORDS } from '../../domain/limits.js';
 import { isSyncId } from '../../domain/referenceTable/cleanUp.js';
 import {
   type BatchCounts,
@@ -78,7 +78,7 @@ async function writeBatch(
     if (!decision.ok) throw new ValidationError(decision.errors);
     counts = decision.counts;
     if (dryRun) {
-      const fits = roomFor(MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES);
+      const fits = roomFor(MAX_ENTRIES, MAX_DOCUMENT_BYTES);
       const all = differencesOf(assetType, decision.events, known);
       differences = all.filter(({ fields }) => fits(charactersOf(fields)));
       return [];
@@ -97,7 +97,7 @@ const batchBody = z.strictObject({
   items: z
     .array(z.unknown(), 'must be an array.')
     .min(1, 'must have at least 1 item.')
-    .max(MAX_BATCH_ITEMS, `must not have more than ${MAX_BATCH_ITEMS} items.`),
+    .max(MAX_RECORDS, `must not have more than ${MAX_RECORDS} items.`),
 });
 
 /** @throws ValidationError with every error by item and field */

@@ -1,6 +1,6 @@
 /** Checks the records of request bodies against their asset type, and reports all errors by field at once (spec §4.5 to §4.7, §7). */
 import type { z } from 'zod';
-import { MAX_ERRORS, MAX_LIST_ENTRIES, MAX_STRING_LENGTH, MAX_VALUE_BYTES } from '../limits.js';
+import { MAX_ENTRIES, MAX_LIST_ENTRIES, MAX_STRING_LENGTH, MAX_VALUE_BYTES } from '../limits.js';
 import { shownName } from '../shownName.js';
 import type { AssetField, AssetType } from './assetType.js';
 import { type Fields, type FieldValue, fieldRules, isUuid, ownValue, Refusal, readText } from './fieldTypes.js';
@@ -8,7 +8,7 @@ import { type Fields, type FieldValue, fieldRules, isUuid, ownValue, Refusal, re
 /** Messages by field name, as in the body of a 422. */
 export type FieldErrors = { readonly [field: string]: readonly string[] };
 
-/** The first MAX_ERRORS messages. Field names come from outside, so `__proto__` must be a name like any other. */
+/** The first MAX_ENTRIES messages. Field names come from outside, so `__proto__` must be a name like any other. */
 export class FieldErrorList {
   readonly #errors = new Map<string, string[]>();
   #count = 0;
@@ -18,7 +18,7 @@ export class FieldErrorList {
   }
 
   get isFull(): boolean {
-    return this.#count >= MAX_ERRORS;
+    return this.#count >= MAX_ENTRIES;
   }
 
   /** Adds an error once: shortened names may be equal. */

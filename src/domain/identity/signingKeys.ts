@@ -3,7 +3,6 @@
  * those before it verify until the tokens that they signed have expired.
  */
 import type { EventOf } from '../eventTypes.js';
-import { KEY_OVERLAP_HOURS } from '../limits.js';
 
 /** `sealedKey`: the private key, sealed under the installation's key for secrets. */
 export type SealedKey = { readonly kid: string; readonly sealedKey: string };
@@ -51,6 +50,9 @@ const sealed = ({ kid, sealedKey }: SealedKey): SealedKey => ({ kid, sealedKey }
 /** The key that signs; undefined before the first. */
 export const signerOf = (keys: StoredSigningKeys): StoredSigningKey | undefined =>
   keys.find(({ retiredAt }) => retiredAt === undefined);
+
+/** For which a key verifies after another one signs: longer than any token is valid. */
+export const KEY_OVERLAP_HOURS = 25;
 
 /** Keys whose tokens are accepted: the one that signs, then the others, the latest first. */
 export const verifyingKeys = (keys: StoredSigningKeys, nowMs: number): StoredSigningKeys =>

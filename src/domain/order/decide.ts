@@ -2,7 +2,7 @@
 import type { AssetType } from '../assetTypes/assetType.js';
 import { changesOf, ownValue } from '../assetTypes/fieldTypes.js';
 import type { FieldErrors, RecordInput } from '../assetTypes/recordSchema.js';
-import { MAX_ERRORS, MAX_LIST_ENTRIES, MAX_ORDER_PARTS } from '../limits.js';
+import { MAX_ENTRIES, MAX_LIST_ENTRIES, MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import { type AssetTypes, errorsOf, wholeOrder } from './document.js';
 import {
@@ -189,7 +189,7 @@ export function approveOrder(
 ): OrderDecision {
   if (!mayBe('approve', order.status))
     return conflict(`An order can be approved when it is validated or failed; this one is ${order.status}.`);
-  const problems = wholeOrder(snapshot, assetTypes).problems.slice(0, MAX_ERRORS);
+  const problems = wholeOrder(snapshot, assetTypes).problems.slice(0, MAX_ENTRIES);
   if (problems.length > 0 && reason === undefined) return { kind: 'invalid', errors: errorsOf(problems) };
   const override = problems.length > 0 && reason !== undefined && { override: { reason, problems } };
   const data = { status: move(order, 'submitted'), ...approval, snapshot, ...override };

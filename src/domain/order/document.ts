@@ -3,7 +3,7 @@ import type { AssetType, RecordView, Relationship } from '../assetTypes/assetTyp
 import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import type { FieldErrors } from '../assetTypes/recordSchema.js';
 import { charactersOf } from '../jsonSize.js';
-import { MAX_ERRORS, MAX_ORDER_DOCUMENT } from '../limits.js';
+import { MAX_DOCUMENT_BYTES, MAX_ENTRIES } from '../limits.js';
 import type { Approval, ExportSnapshot, Problem, SnapshotPart } from './events.js';
 
 export type AssetTypes = ReadonlyMap<string, AssetType>;
@@ -13,7 +13,7 @@ export class OrderDocumentTooLargeError extends Error {
   override readonly name = 'OrderDocumentTooLargeError';
   constructor() {
     super(
-      `The order with the records that it names has more than ${MAX_ORDER_DOCUMENT} characters. Make them smaller.`,
+      `The order with the records that it names has more than ${MAX_DOCUMENT_BYTES} characters. Make them smaller.`,
     );
   }
 }
@@ -101,7 +101,7 @@ export function wholeOrder(
   let characters = 0;
   const counted = <Value>(value: Value): Value => {
     characters += charactersOf(value);
-    if (characters > MAX_ORDER_DOCUMENT) throw new OrderDocumentTooLargeError();
+    if (characters > MAX_DOCUMENT_BYTES) throw new OrderDocumentTooLargeError();
     return value;
   };
   const relationsOf = (table: string): readonly Relationship[] => assetTypes.get(table)?.relationships ?? [];
@@ -162,10 +162,10 @@ export function wholeOrder(
 const categoryOf = ({ category_id: id = null, category_name: name = null }: RecordView): object | null =>
   id === null ? null : { id, name };
 
-/** The first MAX_ERRORS problems as errors by field (spec §7). */
+/** The first MAX_ENTRIES problems as errors by field (spec §7). */
 export function errorsOf(problems: readonly Problem[]): FieldErrors {
   const errors = new Map<string, string[]>();
-  for (const { field, message } of problems.slice(0, MAX_ERRORS))
+  for (const { field, message } of problems.slice(0, MAX_ENTRIES))
     errors.set(field, [...(errors.get(field) ?? []), message]);
   return Object.fromEntries(errors);
 }

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { CREDENTIALS_BODY_BYTES, RECORD_BODY_BYTES, SETTINGS_BODY_BYTES } from '#app/domain/limits.js';
 import { ASSETS, PLATFORM, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
@@ -61,12 +62,12 @@ describe('a body', () => {
   });
 
   it.each([
-    ['POST', '/oauth/token', 4_096],
-    ['POST', `${PLATFORM}/session`, 4_096],
-    ['POST', `${PLATFORM}/users`, 262_144],
-    ['PUT', `${ITEMS}/01a1feb1-9a64-76fa-95fa-131ef9230738`, 2_097_152],
-    ['POST', ITEMS, 2_097_152],
-    ['POST', `${ITEMS}/clean-up`, 262_144],
+    ['POST', '/oauth/token', CREDENTIALS_BODY_BYTES],
+    ['POST', `${PLATFORM}/session`, CREDENTIALS_BODY_BYTES],
+    ['POST', `${PLATFORM}/users`, SETTINGS_BODY_BYTES],
+    ['PUT', `${ITEMS}/01a1feb1-9a64-76fa-95fa-131ef9230738`, RECORD_BODY_BYTES],
+    ['POST', ITEMS, RECORD_BODY_BYTES],
+    ['POST', `${ITEMS}/clean-up`, SETTINGS_BODY_BYTES],
     ['POST', `${ITEMS}/batch`, 4_194_304],
   ])('of %s %s may have %3$i bytes and not one more, compressed or not', async (method, path, limit) => {
     const token = path === '/oauth/token' ? null : await acme().tokenFor(path);

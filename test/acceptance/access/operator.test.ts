@@ -3,11 +3,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import jwt from 'jsonwebtoken';
 import { z } from 'zod';
 import { newId } from '#app/commands/clock.js';
+import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '#app/domain/limits.js';
 import { operatorLinkStream, tableStream } from '#app/domain/streams.js';
 import { serviceKey } from '../../attacks/serviceKey.js';
 import { isRepetition } from '../../onProductionEngines/repetition.js';
 import type { Answer } from '../http.js';
-import { appendByHand } from '../logEvent.js';
+import { appendByHand, logOf } from '../logEvent.js';
 import { askAs, enter, newLink, OPERATOR, Operator } from '../operator.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { type Service, startService } from '../service.js';
@@ -46,6 +47,15 @@ async function forged(audience: string, claims: object, expiresIn: number, key?:
 }
 
 describe('a link', () => {
+  it('is valid for minutes, and the session that it opens for hours', async () => {
+    const validity = async (token: string) => {
+      const { exp, iat } = z.object({ exp: z.int(), iat: z.int() }).parse(jwt.decode(token));
+      return exp - iat;
+    };
+    expect(await validity(await newLink(service))).toBe(OPERATOR_LINK_MINUTES * 60);
+    expect(await validity(operator.token)).toBe(OPERATOR_SESSION_HOURS * 3_600);
+  });
+
   it('opens one session: used again it is 401, also after the service was restarted', async () => {
     const link = await newLink(service);
     expect((await enter(service, link)).status).toBe(201);
@@ -188,9 +198,13 @@ describe('work on rows', () => {
   });
 
   it('retries a parked tenant, which is shown with its event and error', async () => {
-    const log = { DATA_DIR: service.dataDir, ...engines() };
     const poison = { id: newId(), set: 5 };
-    const { position } = await appendByHand(log, tableStream('hauler', 'dyn_party'), 'RecordChanged', poison);
+    const { position } = await appendByHand(
+      logOf(service),
+      tableStream('hauler', 'dyn_party'),
+      'RecordChanged',
+      poison,
+    );
     let { parked } = await operator.data('/projections');
     while (parked.length === 0) {
       await wait(50);
@@ -206,11 +220,3 @@ describe('work on rows', () => {
     expect((await acme().list('dyn_item')).meta.total).toBe(1);
   });
 });
-
-const engines = (): { readonly [name: string]: string } =>
-  Object.fromEntries(
-    ['EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL'].flatMap((name) => {
-      const value = process.env[name];
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );

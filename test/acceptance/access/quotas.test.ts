@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { newId } from '#app/commands/clock.js';
+import { REPORTS_BEYOND_QUOTA_PERCENT } from '#app/domain/limits.js';
 import type { Answer } from '../http.js';
 import { expectErrorBody, expectRefused } from '../refusals.js';
 import { type Service, startService } from '../service.js';
@@ -86,7 +87,8 @@ it('a tenant whose log is full reads, signs in, reports, cleans up and manages i
     lines: [{ quantity: 3, item_id: item.id, unit_code_id: unit.id }],
   });
   await acme().update('dyn_stock_order', id, { processing_status: 'validated' });
-  await setQuotas('--log-bytes', String(await allBytes()));
+  const quota = await allBytes();
+  await setQuotas('--log-bytes', String(quota));
   await untilUsedUp('log_bytes', () => create(acme()));
   const approve = () => acme().platform('POST', `/orders/${id}/approve`);
   for (const send of [
@@ -104,9 +106,10 @@ it('a tenant whose log is full reads, signs in, reports, cleans up and manages i
   expect((await acme().platform('POST', '/api-clients', { body: { name: 'Another' } })).status).toBe(201);
   await acme().cleanUp('dyn_item', 'nothing has this', (await acme().list('dyn_item', {})).meta.total);
   expect((await create(other())).status).toBe(201);
-  // Reports end as well, when they have used a tenth of the quota.
+  // Reports end as well, when they have used their part beyond the quota.
   const reasons = () => ({ processing_status: 'submit_failed', error_reason: [newId()] });
   await untilUsedUp('log_bytes', () => acme().putRecord('dyn_stock_order', id, reasons()));
+  expect(await allBytes()).toBeGreaterThanOrEqual(quota * (1 + REPORTS_BEYOND_QUOTA_PERCENT / 100));
   await setQuotas('--log-bytes', 'default');
   expect((await until(201, () => create(acme()))).status).toBe(201);
 });

@@ -3,6 +3,7 @@
  * the body of spec §7, and nothing is stored. What every operation refuses alike is in guards.test.ts.
  */
 import { gzipSync } from 'node:zlib';
+import * as limits from '#app/domain/limits.js';
 import { expectRefused, fieldErrors } from '../refusals.js';
 import { ASSETS, PLATFORM, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
@@ -18,13 +19,16 @@ const CLEAN_UP = `${ITEMS}/clean-up`;
 const ORDERS = `${ASSETS}/dyn_stock_order/assets`;
 const ORDER = `${PLATFORM}/orders/${ID}`;
 const WEBHOOKS = `${PLATFORM}/webhooks`;
+const TABLES = `${PLATFORM}/asset-types`;
+const ACTIVITY = `${PLATFORM}/activity`;
 const USERS = `${PLATFORM}/users`;
 const CLIENTS = `${PLATFORM}/api-clients`;
 const SESSION = `${PLATFORM}/session`;
 const SETTINGS = `${PLATFORM}/tenant`;
 const FIELDS = `${PLATFORM}/asset-types/dyn_item/fields`;
 const USER = { first_name: 'E', last_name: 'S', roles: ['admin'] };
-const ITEM = JSON.stringify({ external_id: 'E1', name: 'Tea' });
+const TEA = { external_id: 'E1', name: 'Tea' };
+const ITEM = JSON.stringify(TEA);
 
 /** Text that the answer has, names of the fields with errors, or header fields. */
 type Says = string | readonly string[] | { readonly [header: string]: string };
@@ -56,6 +60,43 @@ const webhookWith = (customData: string): RequestOptions =>
   raw(`{"url":"https://127.0.0.1:9/","custom_data":${customData}}`);
 const TWICE = 'An object in the body has a name twice.';
 const MARK = '\ufeff';
+
+const ALL = { ...limits };
+/** One more than a limit, which the answer names unless it names fields. */
+const beyond = (
+  limit: keyof typeof ALL,
+  status: number,
+  method: string,
+  path: string,
+  sent: (count: number) => RequestOptions,
+  says: Says = String(ALL[limit]),
+): Row => [limit, `more than ${ALL[limit]}`, status, method, path, () => sent(ALL[limit] + 1), says];
+const texts = (count: number): readonly string[] => Array(count).fill('x');
+const text = (length: number): string => 'x'.repeat(length);
+
+const LIMITS: readonly Row[] = [
+  beyond('MAX_HEADER_BYTES', 431, 'GET', ITEMS, (n) => asked(`filter[name]=${text(n)}`), ''),
+  beyond('MAX_HEADER_BYTES', 431, 'GET', ITEMS, (n) => ({ headers: { 'x-filler': text(n) } }), ''),
+  beyond('MAX_JSON_DEPTH', 400, 'POST', BATCH, (n) => raw('['.repeat(n))),
+  beyond('MAX_JSON_VALUES', 413, 'POST', BATCH, (n) => raw(`[${'0,'.repeat(n - 1)}0]`)),
+  beyond('MAX_DIGITS', 422, 'POST', ITEMS, (n) => raw('7'.repeat(n)), ['body']),
+  beyond('MAX_RECORDS', 422, 'POST', BATCH, (n) => body({ items: texts(n) }), ['items']),
+  beyond('MAX_FILTER_VALUES', 400, 'GET', ITEMS, (n) =>
+    asked(`filter[name]=${numbers(n - 100)}&filter[sku]=${numbers(100)}`),
+  ),
+  beyond('MAX_SORT_TERMS', 400, 'GET', ITEMS, (n) => asked(`sort=${Array(n).fill('name')}`)),
+  beyond('MAX_STRING_LENGTH', 400, 'GET', ITEMS, (n) => asked(`filter[name]=${text(n)}`)),
+  beyond('MAX_STRING_LENGTH', 422, 'POST', ITEMS, (n) => body({ ...TEA, name: text(n) }), ['name']),
+  beyond('MAX_LONG_TEXT_LENGTH', 422, 'POST', ITEMS, (n) => body({ ...TEA, description: text(n) }), ['description']),
+  beyond('MAX_URL_LENGTH', 422, 'POST', WEBHOOKS, (n) => body({ url: 'https://127.0.0.1/'.padEnd(n, 'x') }), ['url']),
+  beyond('MAX_REASON_LENGTH', 422, 'POST', `${ORDER}/reject`, (n) => body({ reasons: [text(n)] }), ['reasons.0']),
+  beyond('MAX_LIST_ENTRIES', 422, 'POST', ORDERS, (n) => body({ error_reason: texts(n) }), ['error_reason']),
+  beyond('MAX_VALUE_BYTES', 422, 'POST', WEBHOOKS, (n) => webhookWith(`{"a":"${text(n - 8)}"}`), ['custom_data']),
+  beyond('MAX_FIELDS', 422, 'POST', TABLES, (n) => body({ name: 'dyn_wide', fields: texts(n) }), ['fields']),
+  beyond('MAX_ORDER_PARTS', 422, 'POST', ORDERS, (n) => body({ lines: texts(n) }), ['lines']),
+  beyond('MAX_ENTRIES', 400, 'GET', ACTIVITY, (n) => asked(`limit=${n}`)),
+  beyond('MAX_ACTIVITY_ROWS', 400, 'GET', `${ACTIVITY}.csv`, (n) => asked(`limit=${n}`)),
+];
 
 const NOT_JSON = 'The body is not valid JSON.';
 const SEND_UTF8 = 'Send the body as Content-Type: application/json, in UTF-8.';
@@ -110,9 +151,6 @@ const BODIES: readonly Row[] = [
   ['RFC 8259 §4', 'one escaped', 400, 'POST', CLEAN_UP, raw('{"batch_id":"a","\\u0062atch_id":1}'), TWICE],
   ['RFC 8259 §4', 'of an item', 400, 'POST', BATCH, raw('{"items":[{},{"a":1,"a":2}]}'), TWICE],
   ['RFC 8259 §4', 'deep within', 400, 'POST', WEBHOOKS, webhookWith('{"a":{"b":1,"b":2}}'), TWICE],
-  ['§8', '33 levels', 400, 'POST', BATCH, raw('['.repeat(33)), 'nested deeper than 32 levels'],
-  ['§8', 'a number of 1,001 characters', 422, 'POST', ITEMS, raw('7'.repeat(1_001)), ['body']],
-  ['§8', '210,001 values', 413, 'POST', BATCH, raw(`[${'0,'.repeat(210_000)}0]`), 'more than 210000 values'],
   ['§8', '5 MB', 413, 'POST', BATCH, () => raw(`{"items":["${'x'.repeat(5_000_000)}"]}`), '4194304 bytes'],
   ['§8', '9 MB in gzip', 413, 'POST', BATCH, () => coded('gzip', gzipSync(Buffer.alloc(9e6, ' '))), '4194304 bytes'],
   ['§5.4', '5 MB of a stranger', 401, 'POST', BATCH, () => ({ raw: ' '.repeat(5_000_000), token: null })],
@@ -120,7 +158,6 @@ const BODIES: readonly Row[] = [
 
 const VALUES: readonly Row[] = [
   ['§4.7', 'no items', 422, 'POST', BATCH, body({ items: [] }), ['items']],
-  ['§4.7', '1,001 items', 422, 'POST', BATCH, body({ items: Array(1_001).fill({}) }), ['items']],
   ['§4.7', 'no item', 422, 'POST', BATCH, body({ items: [7] }), ['items.0']],
   ['§4.7', 'no list', 422, 'POST', BATCH, body({ items: {} }), ['items']],
   ['§4.8', 'no batch id', 422, 'POST', CLEAN_UP, body({}), ['batch_id']],
@@ -134,7 +171,6 @@ const VALUES: readonly Row[] = [
     ['clean_up_guard.max_percent', 'clean_up_guard.min_records'],
   ],
   ['§4.9', 'the state failed', 422, 'POST', ORDERS, body({ processing_status: 'failed' }), ['processing_status']],
-  ['§4.9', '101 reasons', 422, 'POST', ORDERS, body({ error_reason: Array(101).fill(0) }), ['error_reason']],
   ['§4.9', '65 KB', 422, 'POST', ORDERS, body({ error_reason: Array(10).fill('x'.repeat(6_560)) }), ['error_reason']],
   ['§5.1', 'no name', 422, 'POST', CLIENTS, body({ scopes: ['read:all'], secret: 1 }), ['name', 'scopes.0', 'secret']],
   ['§6.2', 'a plain URL', 422, 'POST', WEBHOOKS, body({ url: 'http://127.0.0.1:9/' }), ['url']],
@@ -165,7 +201,6 @@ const VALUES: readonly Row[] = [
   ),
 ];
 
-const MANY_VALUES = `filter[name]=${numbers(100)}&filter[sku]=${numbers(99)}&filter[ean]=1,2`;
 const QUERIES: readonly Row[] = [
   ['§4.3', 'page 0', 400, 'GET', ITEMS, asked('page=0'), 'page'],
   ['§4.3', 'a field that is not there', 400, 'GET', ITEMS, asked('filter[nothing]=x'), '"nothing"'],
@@ -175,11 +210,6 @@ const QUERIES: readonly Row[] = [
   ['§4.3', 'an empty filter', 400, 'GET', ITEMS, asked('filter[name]='), 'filter[name]'],
   ['§4.3', 'an unknown operator', 400, 'GET', ITEMS, asked('filter[name][like]=a'), 'known ones are eq, ne,'],
   ['§4.3', 'a malformed filter', 400, 'GET', ITEMS, asked('filter[name]x=y')],
-  ['§8', '201 values in all', 400, 'GET', ITEMS, asked(MANY_VALUES), 'more than 200 values in all'],
-  ['§8', '256 characters', 400, 'GET', ITEMS, asked(`filter[name]=${'x'.repeat(256)}`), 'more than 255 characters'],
-  ['§8', '11 fields to sort by', 400, 'GET', ITEMS, asked(`sort=${'name,'.repeat(10)}name`), 'more than 10 fields'],
-  ['§8', '17 KB of URL', 431, 'GET', ITEMS, asked(`filter[name]=${'x'.repeat(17_000)}`)],
-  ['§8', '17 KB of header fields', 431, 'GET', ITEMS, { headers: { 'x-filler': 'x'.repeat(17_000) } }],
   ...[
     ['POST', BATCH, 'dryRun', 'dry_run'],
     ['POST', CLEAN_UP, 'dryrun', 'dry_run'],
@@ -276,6 +306,7 @@ const INSTEAD: readonly Row[] = [
 ];
 
 describe.each([
+  ['limits', LIMITS],
   ['paths', PATHS],
   ['types and codings of a body', TYPES],
   ['bodies', BODIES],

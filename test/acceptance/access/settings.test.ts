@@ -1,10 +1,14 @@
-/** What a tenant's people see and set on the platform: API clients, users, the tenant. */
+/** What a tenant's people see and set on the platform: API clients, users, the tenant, and how many it may have. */
 import { z } from 'zod';
+import { MAX_CLIENTS, MAX_TABLES, MAX_USERS } from '#app/domain/limits.js';
+import { clientsStream, tenantStream, usersStream } from '#app/domain/streams.js';
+import { textField } from '../../fixtures/textField.js';
+import { appendByHand, logOf } from '../logEvent.js';
 import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
 import { expectRefused, fieldErrors } from '../refusals.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
+const run = useService({ tenants: { acme: 'dyn_stock_order', full: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 let admin: Person;
 let validator: Person;
@@ -104,5 +108,46 @@ describe('the tenant', () => {
     expect((await admin.call('PUT', '/tenant', { rate_limit: null })).body).toMatchObject({
       data: { rate_limit: null },
     });
+  });
+});
+
+describe('a tenant has a largest number of', () => {
+  const full = () => run.tenant('full');
+  /** @param event of the nth, of those that are written by hand */
+  async function filled(path: string, most: number, stream: string, type: string, event: (n: number) => object) {
+    const there = dataOf(z.array(z.unknown()), await full().platform('GET', path)).length;
+    const events = Array.from({ length: most - there - 1 }, (_, n) => event(n + 1_000));
+    await appendByHand(logOf(run.service), stream, type, ...events);
+    return async (body: (name: string) => object, status: number) => {
+      expect((await full().platform('POST', path, { body: body('last') })).status).toBe(201);
+      await expectRefused(run.service, status, () => full().platform('POST', path, { body: body('beyond') }));
+    };
+  }
+
+  it(`users: ${MAX_USERS}`, async () => {
+    const user = { firstName: 'N', lastName: 'S', locale: 'nl', roles: ['validator'], passwordHash: 'h' };
+    const event = (id: number) => ({ ...user, id, email: `${id}@example.com` });
+    const add = await filled('/users', MAX_USERS, usersStream(full().name), 'UserAdded', event);
+    const sent = { first_name: 'N', last_name: 'S', roles: ['validator'], password: PASSWORD };
+    await add((name) => ({ ...sent, email: `${name}@example.com` }), 409);
+  });
+
+  it(`API clients: ${MAX_CLIENTS}`, async () => {
+    const client = { name: 'ERP', scopes: ['read:order_data'], secretHash: 'h' };
+    const event = (n: number) => ({ ...client, clientId: String(n) });
+    const stream = clientsStream(full().name);
+    const add = await filled('/api-clients', MAX_CLIENTS, stream, 'ApiClientCreated', event);
+    await add((name) => ({ name }), 409);
+  });
+
+  it(`tables: ${MAX_TABLES}`, async () => {
+    const fields = [textField('code', { required: true, custom: true })];
+    const of = { description: '', supportingData: true, uniqueField: 'code', fields, relationships: [] };
+    const event = (n: number) => ({
+      assetType: { ...of, name: `dyn_t${n}`, label: 'Own', role: 'reference', custom: true },
+    });
+    const add = await filled('/asset-types', MAX_TABLES, tenantStream(full().name), 'AssetTableAdded', event);
+    const code = { name: 'code', type: 'String', required: true };
+    await add((name) => ({ name: `dyn_${name}`, unique_field: 'code', fields: [code] }), 422);
   });
 });

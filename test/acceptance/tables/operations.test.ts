@@ -1,6 +1,7 @@
 /** What was done to a table by batches and clean-ups (spec §4.7, §4.8), and taking it back. */
 import { v7 as uuid } from 'uuid';
 import { z } from 'zod';
+import { MAX_SHORT_PAGE } from '#app/domain/limits.js';
 import { dataOf } from '../people.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
@@ -76,9 +77,9 @@ describe('operations', () => {
       },
       { ...nothing, ...by, operation_id: one.operation_id, kind: 'batch', batch_ids: ['monday'], created: 3 },
     ]);
-    for (let n = 0; n < 25; n++) await other().batch('dyn_item', items(1, { _batch_id: `more ${n}` }));
+    for (let n = 0; n < MAX_SHORT_PAGE; n++) await other().batch('dyn_item', items(1, { _batch_id: `more ${n}` }));
     const first = await pageOf();
-    expect(first.data).toHaveLength(25);
+    expect(first.data).toHaveLength(MAX_SHORT_PAGE);
     const rest = await pageOf(new URL(first.links.next ?? '').search.slice(1));
     expect(rest).toEqual({ data, links: { next: null } });
   });

@@ -1,11 +1,10 @@
 /** Names as they are shown. */
-import { MAX_SHOWN_NAME } from '#app/domain/limits.js';
 import { cutText, shownName } from '#app/domain/shownName.js';
 
 const CHARACTER = '\u{1d11e}';
 
 test('a long name is cut, and never within a character', () => {
-  const name = (more: number) => 'n'.repeat(MAX_SHOWN_NAME + more);
+  const name = (more: number) => 'n'.repeat(64 + more);
   expect(shownName(name(0))).toBe(name(0));
   expect(shownName(name(1))).toBe(`${name(0)}…`);
   expect(shownName(`${name(-1)}${CHARACTER}`)).toBe(`${name(-1)}…`);

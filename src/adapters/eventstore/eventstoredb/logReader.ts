@@ -1,9 +1,9 @@
 import { BACKWARDS, END, FORWARDS, type ResolvedEvent, START, type StreamingRead } from '@eventstore/db-client';
 import { charactersOf } from '../../../domain/jsonSize.js';
-import { READ_SLICE_BYTES } from '../../../domain/limits.js';
 import {
   type EventPosition,
   EventStoreUnavailableError,
+  MAX_EVENT_BYTES,
   type Position,
   type ReadSlice,
   type RecordedEvent,
@@ -77,7 +77,7 @@ export class LogReader {
     const options: StreamOptions = backwards
       ? { fromRevision: end, direction: BACKWARDS, maxCount: count }
       : { fromRevision: BigInt(from), direction: FORWARDS, maxCount: count };
-    const { events: read, isCut } = await this.#ofStream(stream, options, READ_SLICE_BYTES);
+    const { events: read, isCut } = await this.#ofStream(stream, options, MAX_EVENT_BYTES);
     const events = await this.#complete(decoded(backwards ? read.toReversed() : read));
     const last = read.at(-1);
     if (last === undefined || !isCut) return { events };
@@ -90,7 +90,7 @@ export class LogReader {
   }
 
   async readBackwards(maxCount: number, before?: Position): Promise<ReadSlice> {
-    const limits = { count: maxCount, characters: READ_SLICE_BYTES };
+    const limits = { count: maxCount, characters: MAX_EVENT_BYTES };
     const { events: read, isCut } = await this.#ofLog(before ?? END, BACKWARDS, limits);
     const events = await this.#complete(decoded(read));
     const last = read.at(-1);

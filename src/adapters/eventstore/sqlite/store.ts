@@ -1,12 +1,12 @@
 import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
-import { READ_SLICE_BYTES } from '../../../domain/limits.js';
 import {
   EventLogDamagedError,
   type EventSlice,
   type EventStore,
   EventStoreUnavailableError,
   type EventType,
+  MAX_EVENT_BYTES,
   type Position,
   type ReadSlice,
   type RecordedEvent,
@@ -217,7 +217,7 @@ function decoded(rows: Iterable<EventRow>, maxCount: number): { events: Recorded
   for (const row of rows) {
     events.push(decodeEvent(row));
     size += row.data.length + row.metadata.length;
-    if (events.length >= maxCount || size >= READ_SLICE_BYTES) return { events, last: row };
+    if (events.length >= maxCount || size >= MAX_EVENT_BYTES) return { events, last: row };
   }
   return { events };
 }
