@@ -57,6 +57,7 @@ export const eventTypes = {
   RequestRefused: { activity: 'request.refused' },
   OrderExported: { activity: 'order.exported' },
   ApiClientCreated: { activity: 'client.created' },
+  ApiClientChanged: { activity: 'client.changed' },
   ApiClientSecretRegenerated: { activity: 'client.secret_regenerated' },
   ApiClientSecretStaged: { activity: 'client.secret_staged' },
   ApiClientSecretPromoted: { activity: 'client.secret_promoted' },

@@ -251,6 +251,7 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
 
     platform('POST /api-clients', { body: () => ({ name: 'ERP' }), names: 'client_id', by: 'client_id' }),
     platform('GET /api-clients'),
+    platform('PUT /api-clients/{client_id}', { body: () => ({ name: 'New ERP' }) }),
     platform('POST /api-clients/{client_id}/secret'),
     platform('POST /api-clients/{client_id}/secret/rotate'),
     platform('DELETE /api-clients/{client_id}'),

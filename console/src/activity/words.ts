@@ -19,6 +19,7 @@ const WORDS: { readonly [kind in Entry['kind']]: readonly [en: string, nl: strin
   'session.refused': ['tried to sign in, and was refused', 'wilde zich aanmelden en werd geweigerd'],
   'request.refused': ['asked for what is not allowed', 'vroeg wat niet mag'],
   'client.created': ['added an API client', 'voegde een API-client toe'],
+  'client.changed': ['changed an API client', 'wijzigde een API-client'],
   'client.secret_regenerated': ['gave an API client a new secret', 'gaf een API-client een nieuw geheim'],
   'client.secret_staged': [
     'prepared a new secret of an API client',

@@ -1,11 +1,12 @@
 /** Programs that use the API: their scopes, their secrets, and when they last came. */
-import { Badge, Button, Checkbox, Group, Stack, Table, Text, TextInput } from '@mantine/core';
+import { Checkbox, Group, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
-import { Asked, FormDialog, SecretOnce } from '../app/Dialogs';
-import { useText, When } from '../app/language';
+import { Asked, FormDialog, Opens, SecretOnce, TextField } from '../app/Dialogs';
+import { useLanguage, useText, When } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
+import { Rows } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
 
 type Client = Schemas['ApiClient'];
@@ -18,51 +19,56 @@ const SCOPES: readonly Client['scopes'][number][] = [
   'write:order_data',
   'read:audit',
 ];
+const LIST = ['api-clients'];
 
 export function ApiClients() {
-  const text = useText();
+  const { clients: text, common } = useText();
   const { isAdmin } = useRoles();
-  const [isAdding, setAdding] = useState(false);
   const [secret, setSecret] = useState<Secret | undefined>();
   const list = useQuery({
-    queryKey: ['api-clients'],
+    queryKey: LIST,
     queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/api-clients'))).data,
   });
-  const add = isAdmin && <Button onClick={() => setAdding(true)}>{text.clients.add}</Button>;
+  const add = isAdmin && (
+    <Opens label={text.add} size="sm" variant="filled">
+      {(close) => <ClientForm onClose={close} onAdded={setSecret} />}
+    </Opens>
+  );
   return (
-    <Page title={text.clients.title} actions={add}>
+    <Page title={text.title} actions={add}>
       <Loaded query={list}>
         {(clients) =>
           clients.length === 0 ? (
-            <Empty action={add}>{text.clients.none}</Empty>
+            <Empty action={add}>{text.none}</Empty>
           ) : (
-            <Table.ScrollContainer minWidth={700}>
-              <Table aria-label={text.clients.title}>
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>{text.common.name}</Table.Th>
-                    <Table.Th>{text.clients.scopes}</Table.Th>
-                    <Table.Th>{text.clients.lastUsed}</Table.Th>
-                    <Table.Th>{text.common.actions}</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {clients.map((client) => (
-                    <ClientRow key={client.client_id} client={client} isAdmin={isAdmin} onSecret={setSecret} />
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Table.ScrollContainer>
+            <Rows
+              label={text.title}
+              minWidth={800}
+              heads={[
+                { label: common.name, isText: true },
+                { label: text.scopes, isText: true },
+                { label: text.lastUsed },
+                { label: common.actions },
+              ]}
+              rows={clients.map((client) => ({
+                id: client.client_id,
+                cells: [
+                  <bdi key="name">{client.name}</bdi>,
+                  client.scopes.join(', '),
+                  <LastUse key="used" client={client} />,
+                  isAdmin && <Actions key="actions" client={client} onSecret={setSecret} />,
+                ],
+              }))}
+            />
           )
         }
       </Loaded>
-      {isAdding && <AddClient onClose={() => setAdding(false)} onAdded={setSecret} />}
       {secret !== undefined && (
         <SecretOnce
-          title={text.clients.secret}
+          title={text.secret}
           values={[
-            [text.clients.id, secret.client_id],
-            [text.clients.secret, secret.client_secret],
+            [text.id, secret.client_id],
+            [text.secret, secret.client_secret],
           ]}
           onClose={() => setSecret(undefined)}
         />
@@ -71,88 +77,102 @@ export function ApiClients() {
   );
 }
 
-type RowProps = { readonly client: Client; readonly isAdmin: boolean; readonly onSecret: (secret: Secret) => void };
-
-function ClientRow({ client, isAdmin, onSecret }: RowProps) {
-  const text = useText().clients;
-  const queries = useQueryClient();
-  const path = { params: { path: { client_id: client.client_id } } };
-  const then = (request: () => Promise<{ readonly data: object } | undefined>) => async () => {
-    const answer = await request();
-    if (answer !== undefined && 'client_secret' in answer.data) onSecret(answer.data as Secret);
-    await queries.invalidateQueries({ queryKey: ['api-clients'] });
-  };
+function LastUse({ client: { last_used_on: day, old_secret_ends_at: end } }: { readonly client: Client }) {
+  const { text, language } = useLanguage();
   return (
-    <Table.Tr>
-      <Table.Td>
-        <Text className="text">
-          <bdi>{client.name}</bdi>
+    <>
+      {day === null ? text.clients.never : new Date(day).toLocaleDateString(language, { dateStyle: 'medium' })}
+      {end !== null && Date.parse(end) > Date.now() && (
+        <Text size="sm">
+          {text.clients.rotation} <When at={end} long />
         </Text>
-        <Text className="mono">{client.client_id}</Text>
-      </Table.Td>
-      <Table.Td>{client.scopes.join(', ')}</Table.Td>
-      <Table.Td>
-        {client.last_used_on ?? text.never}
-        {client.old_secret_ends_at !== null && Date.parse(client.old_secret_ends_at) > Date.now() && (
-          <Badge color="yellow" variant="dot" tt="none">
-            {text.rotation} <When at={client.old_secret_ends_at} long />
-          </Badge>
-        )}
-      </Table.Td>
-      <Table.Td>
-        {isAdmin && (
-          <Group gap="xs">
-            <Asked
-              label={text.rotate}
-              why={text.rotateWhy}
-              color="indigo"
-              act={then(() => bodyOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret/rotate', path)))}
-            />
-            <Asked
-              label={text.regenerate}
-              why={text.regenerateWhy}
-              act={then(() => bodyOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret', path)))}
-            />
-            <Asked
-              label={text.remove}
-              why={text.removeWhy}
-              act={then(
-                async () =>
-                  void (await bodyOf(api.DELETE('/api/v1/platform/api-clients/{client_id}', path))) as undefined,
-              )}
-            />
-          </Group>
-        )}
-      </Table.Td>
-    </Table.Tr>
+      )}
+    </>
   );
 }
 
-function AddClient({ onClose, onAdded }: { readonly onClose: () => void; readonly onAdded: (secret: Secret) => void }) {
-  const text = useText();
-  const client = useQueryClient();
-  const [name, setName] = useState('');
-  const [scopes, setScopes] = useState<string[]>(['read:reference_data', 'write:reference_data']);
-  const add = async () => {
+type ActionsProps = { readonly client: Client; readonly onSecret: (secret: Secret) => void };
+
+function Actions({ client, onSecret }: ActionsProps) {
+  const { clients: text, common } = useText();
+  const queries = useQueryClient();
+  const { name } = client;
+  const path = { params: { path: { client_id: client.client_id } } };
+  const then = (request: () => Promise<{ readonly data: Secret } | undefined>) => async () => {
+    const answer = await request();
+    await queries.invalidateQueries({ queryKey: LIST });
+    if (answer !== undefined) onSecret(answer.data);
+  };
+  const remove = async () => void (await bodyOf(api.DELETE('/api/v1/platform/api-clients/{client_id}', path)));
+  return (
+    <Group gap="xs">
+      <Opens label={common.edit}>{(close) => <ClientForm client={client} onClose={close} onAdded={onSecret} />}</Opens>
+      <Asked
+        label={text.rotate}
+        of={name}
+        why={text.rotateWhy}
+        color="indigo"
+        act={then(() => bodyOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret/rotate', path)))}
+      />
+      <Asked
+        label={text.regenerate}
+        of={name}
+        why={text.regenerateWhy}
+        act={then(() => bodyOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret', path)))}
+      />
+      <Asked label={text.remove} of={name} why={text.removeWhy} act={then(remove as () => Promise<undefined>)} />
+    </Group>
+  );
+}
+
+type FormProps = {
+  readonly client?: Client;
+  readonly onClose: () => void;
+  readonly onAdded: (secret: Secret) => void;
+};
+
+/** Adds a client, or changes the one that is given. */
+function ClientForm({ client, onClose, onAdded }: FormProps) {
+  const { clients: text, common } = useText();
+  const queries = useQueryClient();
+  const [name, setName] = useState(client?.name ?? '');
+  const [scopes, setScopes] = useState<string[]>(client?.scopes ?? ['read:reference_data', 'write:reference_data']);
+  const save = async () => {
     const body = { name, scopes: scopes as Client['scopes'] };
-    const { data } = await bodyOf(api.POST('/api/v1/platform/api-clients', { body }));
-    await client.invalidateQueries({ queryKey: ['api-clients'] });
+    const params = { path: { client_id: client?.client_id ?? '' } };
+    const made =
+      client === undefined
+        ? (await bodyOf(api.POST('/api/v1/platform/api-clients', { body }))).data
+        : void (await bodyOf(api.PUT('/api/v1/platform/api-clients/{client_id}', { params, body })));
+    await queries.invalidateQueries({ queryKey: LIST });
     onClose();
-    onAdded(data);
+    if (made !== undefined) onAdded(made);
   };
   return (
-    <FormDialog title={text.clients.add} label={text.common.add} act={add} onClose={onClose} isReady={name !== ''}>
+    <FormDialog
+      title={client === undefined ? text.add : `${common.edit}: ${client.name}`}
+      label={client === undefined ? common.add : common.save}
+      act={save}
+      onClose={onClose}
+      isReady={name !== ''}
+    >
       {(errorOf) => (
         <>
-          <TextInput
+          <TextField
             data-autofocus
-            label={text.common.name}
+            label={common.name}
             required
             value={name}
             error={errorOf('name')}
-            onChange={({ currentTarget }) => setName(currentTarget.value)}
+            onText={setName}
           />
-          <Checkbox.Group label={text.clients.scopes} value={scopes} onChange={setScopes}>
+          <Checkbox.Group
+            label={text.scopes}
+            {...(client === undefined ? {} : { description: text.scopesWhy })}
+            value={scopes}
+            error={errorOf('scopes')}
+            onChange={setScopes}
+          >
             <Stack gap="xs" pt="xs">
               {SCOPES.map((scope) => (
                 <Checkbox key={scope} value={scope} label={scope} />

@@ -13,6 +13,7 @@ import {
   isOfPeople,
   type PermissionOfPeople,
   permissionsOfRoles,
+  permissionsOfScopes,
   ROLES_WITH,
 } from '../../domain/identity/scopes.js';
 import { withTimeout } from '../../supervision/deadline.js';
@@ -69,13 +70,16 @@ async function current<T extends { readonly tenant: string }, Owner>(
 export const authenticateClient: Check = async (api, { headers, context }) => {
   const text = bearerToken(headers.authorization);
   if (text === undefined) throw missingToken();
-  const [{ clientId: id, permissions }, { name }] = await current(
+  const [{ clientId: id, permissions }, { name, scopes }] = await current(
     api,
     context,
     api.tokens.verify('client', text),
     clientOf,
   );
-  context.principal = { actor: { kind: 'client', id, name }, permissions };
+  // A scope may have been taken since.
+  const now = permissionsOfScopes(scopes);
+  const both = new Set([...permissions].filter((each) => now.has(each)));
+  context.principal = { actor: { kind: 'client', id, name }, permissions: both };
 };
 
 /** The token's client, if its secret is still valid. */

@@ -1,5 +1,7 @@
 /** API clients of integrators (spec §5.1): `/api/v1/platform/api-clients`. A secret is shown once, when it is made. */
 import {
+  changeClient,
+  changeClientBody,
   clientBody,
   createClient,
   type NewClientSecret,
@@ -61,6 +63,17 @@ export const apiClients: Resource = {
       async handle({ commands }, { caller, body }) {
         const made = await createClient(commands, caller, body);
         return replyWithSecret(made, made.clientId);
+      },
+    },
+    'PUT /api-clients/:id': {
+      id: 'platformChangeApiClient',
+      summary: 'Change the name or the scopes; tokens lose scopes at once, and later ones have new scopes',
+      allow: 'admins',
+      body: json.bodyOf(changeClientBody, { scopes: ['read:order_data'] }),
+      answer: json.one('ApiClient'),
+      async handle({ commands }, { caller, path: { id }, body }) {
+        const { tenant } = await changeClient(commands, caller, id, body);
+        return dataReply(clientView.show(known(tenant?.clients, id, 'API client')));
       },
     },
     'DELETE /api-clients/:id': {

@@ -1,13 +1,14 @@
 /** API clients (spec §5.1): their secret is shown once and kept as a hash. Two are valid for a day after a rotation. */
 import { z } from 'zod';
 import { boundedList } from '../../domain/boundedList.js';
-import type { ClientEvent } from '../../domain/identity/events.js';
+import type { ApiClient, ClientEvent } from '../../domain/identity/events.js';
 import { DATA_SCOPES, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { MAX_CLIENTS, MAX_LIST_ENTRIES } from '../../domain/limits.js';
 import { clientsStream, clientUseStream } from '../../domain/streams.js';
 import { parseBody, shortText } from '../body.js';
 import { NotFoundError } from '../context.js';
 import {
+  changesOf,
   type DirectoryChange,
   type DirectoryWrite,
   refuseMore,
@@ -16,12 +17,12 @@ import {
 } from './directoryWriter.js';
 import { hashSecret, newClientSecret } from './secrets.js';
 
-export const clientBody = z.strictObject({
-  name: shortText,
-  scopes: boundedList(z.enum(SCOPES, `must be one of ${SCOPES.join(', ')}.`), MAX_LIST_ENTRIES, 'scopes').default([
-    ...DATA_SCOPES,
-  ]),
-});
+const scope = z.enum(SCOPES, `must be one of ${SCOPES.join(', ')}.`);
+const given = { name: shortText, scopes: boundedList(scope, MAX_LIST_ENTRIES, 'scopes') };
+export const clientBody = z.strictObject({ ...given, scopes: given.scopes.default([...DATA_SCOPES]) });
+export const changeClientBody = z.strictObject(given).partial();
+
+const ordered = (scopes: readonly Scope[]): readonly Scope[] => SCOPES.filter((each) => scopes.includes(each));
 
 export type NewClientSecret = DirectoryChange & { readonly clientSecret: string };
 type NewClient = NewClientSecret & { readonly clientId: string; readonly scopes: readonly Scope[] };
@@ -29,7 +30,7 @@ type NewClient = NewClientSecret & { readonly clientId: string; readonly scopes:
 /** @param body `{ name, scopes? }`; DATA_SCOPES by default. @throws ValidationError, ConflictError (too many) */
 export const createClient: DirectoryWrite<[body: unknown], NewClient> = async (commands, caller, body) => {
   const input = parseBody(clientBody, body);
-  const scopes = SCOPES.filter((scope) => input.scopes.includes(scope));
+  const scopes = ordered(input.scopes);
   const clientId = commands.newId();
   const clientSecret = newClientSecret();
   const change = await writeDirectory(commands, caller, clientsStream(caller.tenant), (tenant) => {
@@ -38,6 +39,15 @@ export const createClient: DirectoryWrite<[body: unknown], NewClient> = async (c
     return [{ type: 'ApiClientCreated', data }];
   });
   return { ...change, clientId, clientSecret, scopes };
+};
+
+/** @param body `{ name?, scopes? }`. Tokens lose scopes at once, and later ones have new scopes. @throws ValidationError, NotFoundError */
+export const changeClient: DirectoryWrite<[clientId: string, body: unknown]> = (commands, caller, clientId, body) => {
+  const { name, scopes } = parseBody(changeClientBody, body);
+  return writeClient(commands, caller, clientId, (client) => {
+    const changed = changesOf<Pick<ApiClient, 'name' | 'scopes'>>({ name, scopes: scopes && ordered(scopes) }, client);
+    return Object.keys(changed).length === 0 ? [] : [{ type: 'ApiClientChanged', data: { clientId, ...changed } }];
+  });
 };
 
 /** The old secret, and tokens issued for it, end after the overlap. */
@@ -50,13 +60,13 @@ export const renewClientSecret: DirectoryWrite<[clientId: string, overlapHours: 
   const clientSecret = newClientSecret();
   const oldEndsAt = new Date(Date.parse(commands.now()) + overlapHours * 3_600_000).toISOString();
   const data = { clientId, secretHash: hashSecret(clientSecret), ...(overlapHours === 0 ? {} : { oldEndsAt }) };
-  const change = await writeClient(commands, caller, clientId, [{ type: 'ApiClientSecretRegenerated', data }]);
+  const change = await writeClient(commands, caller, clientId, () => [{ type: 'ApiClientSecretRegenerated', data }]);
   return { ...change, clientSecret };
 };
 
 /** Its tokens end, too. @throws NotFoundError */
 export const removeClient: DirectoryWrite<[clientId: string]> = (commands, caller, clientId) =>
-  writeClient(commands, caller, clientId, [{ type: 'ApiClientRemoved', data: { clientId } }]);
+  writeClient(commands, caller, clientId, () => [{ type: 'ApiClientRemoved', data: { clientId } }]);
 
 /** Records that the client got a token. */
 export const recordClientUse: DirectoryWrite<[clientId: string]> = (commands, caller, clientId) =>
@@ -65,13 +75,14 @@ export const recordClientUse: DirectoryWrite<[clientId: string]> = (commands, ca
   ]);
 
 /** @throws NotFoundError */
-const writeClient: DirectoryWrite<[clientId: string, events: readonly ClientEvent[]]> = (
+const writeClient: DirectoryWrite<[clientId: string, decide: (client: ApiClient) => readonly ClientEvent[]]> = (
   commands,
   caller,
   clientId,
-  events,
+  decide,
 ) =>
   writeDirectory(commands, caller, clientsStream(caller.tenant), ({ clients }) => {
-    if (!clients.has(clientId)) throw new NotFoundError(`There is no API client ${clientId}.`);
-    return events;
+    const client = clients.get(clientId);
+    if (client === undefined) throw new NotFoundError(`There is no API client ${clientId}.`);
+    return decide(client);
   });

@@ -121,12 +121,15 @@ export function evolveTenant(
       tenant.quotas = changedQuotas(tenant.quotas ?? {}, event.data);
       break;
     case 'UserAdded':
-      tenant.users.set(event.data.id, event.data);
+      tenant.users.set(event.data.id, { ...event.data, passwordAt: at });
       tenant.lastUserId = event.data.id;
       break;
-    case 'UserChanged':
-      change(tenant.users, event.data.id, (user) => ({ ...user, ...event.data }));
+    case 'UserChanged': {
+      const { id, passwordHash } = event.data;
+      const set = passwordHash === undefined ? {} : { passwordAt: at };
+      change(tenant.users, id, (user) => ({ ...user, ...event.data, ...set }));
       break;
+    }
     case 'UserRemoved':
       tenant.users.delete(event.data.id);
       tenant.endedSessions.delete(event.data.id);
@@ -147,6 +150,7 @@ export function evolveTenant(
     case 'ApiClientSecretPromoted':
     case 'ApiClientSecretUnstaged':
     case 'ApiClientUsed':
+    case 'ApiClientChanged':
     case 'ApiClientRemoved':
       change(tenant.clients, event.data.clientId, (client) => evolveClient(client, event, at));
       break;
@@ -197,6 +201,8 @@ function evolveClient(client: ApiClient, event: ChangeOfClient, at: string): Api
       return { ...client, secretHash: previous?.secretHash ?? secretHash, previous: undefined };
     case 'ApiClientUsed':
       return { ...client, lastUsed: dayOf(at) };
+    case 'ApiClientChanged':
+      return { ...client, ...event.data };
     case 'ApiClientRemoved':
       return undefined;
   }

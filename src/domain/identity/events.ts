@@ -47,6 +47,8 @@ export type User = {
   readonly passwordHash: string;
   /** An admin knows the password: the user has to change it before anything else. */
   readonly mustChangePassword?: boolean;
+  /** When the password was set: the time of the event, which does not have it. */
+  readonly passwordAt?: string;
 };
 
 export type UserEvent =
@@ -101,6 +103,8 @@ export type ChangeOfClient =
   | EventOf<'ApiClientSecretUnstaged', Pick<ApiClient, 'clientId'>>
   /** It got its first token of the day. In the client's own stream. Earlier releases name the secret. */
   | EventOf<'ApiClientUsed', Pick<ApiClient, 'clientId'> & { readonly secret?: 'primary' | 'staged' }>
+  /** Only what changed. */
+  | EventOf<'ApiClientChanged', Pick<ApiClient, 'clientId'> & Partial<Pick<ApiClient, 'name' | 'scopes'>>>
   | EventOf<'ApiClientRemoved', Pick<ApiClient, 'clientId'>>;
 
 export type ClientEvent =

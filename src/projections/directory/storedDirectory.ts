@@ -16,7 +16,7 @@ import { singleFlight } from '../../supervision/waiting.js';
  * Raise it when events evolve, or tenants are stored, differently: the directory is then built from the log. Changed
  * standard tables are no reason, since they are not stored.
  */
-const TENANTS_VERSION = 8;
+const TENANTS_VERSION = 9;
 
 const STORED_EVERY_MS = 10_000;
 /** Tenants that are written at once: some milliseconds. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { addWebhook, approve, quickDelivery, validatedOrder } from '../export.js';
 import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
 import { Receiver } from '../receiver.js';
-import { expectRefused } from '../refusals.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
 import { PLATFORM, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
@@ -70,6 +70,19 @@ describe("a client's token", () => {
     await expectEnded(first);
     for (const token of [second, third]) expect((await list(token)).status).toBe(200);
     goodTokens.push(second, third);
+  });
+
+  it('has a scope while the client has it, too', async () => {
+    const client = await post('/api-clients');
+    const token = await tokenOf(client);
+    const change = (body: object) => acme().platform('PUT', `/api-clients/${client.client_id}`, { body });
+    const renamed = await change({ name: 'Till', scopes: ['write:reference_data'] });
+    expect(renamed).toMatchObject({ status: 200, body: { data: { name: 'Till', scopes: ['write:reference_data'] } } });
+    expect((await list(token)).status).toBe(403);
+    await change({ scopes: ['read:audit', 'read:reference_data'] });
+    expect((await list(token)).status).toBe(200);
+    await expectInvalid(run.service, ['scopes.0'], () => change({ scopes: ['all'] }));
+    expect((await acme().platform('PUT', '/api-clients/none', { body: {} })).status).toBe(404);
   });
 
   it('ends with the client', async () => {
