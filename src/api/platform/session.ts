@@ -27,7 +27,7 @@ import { limitNetwork, withinGuesses } from '../rateLimit.js';
 import { type Call, dataReply, noContent, type Reply, type Resource } from '../routes/operation.js';
 import { addressOfRequest, networkOfRequest } from '../senderAddress.js';
 import { isLoopbackHost, requestHost } from '../tenantHost.js';
-import { userView } from './users.js';
+import { FIRST_PASSWORD_DAYS, firstPasswordEnd, userView } from './users.js';
 
 const signInBody = z.strictObject({ email: shortText, password: shortText });
 
@@ -144,6 +144,9 @@ async function signedIn(api: Api, req: Request, email: string, password: string)
     await api.refresh();
     return checkPassword(api.directory, tenant.name, email, password, deadline);
   });
+  const end = user && firstPasswordEnd(user);
+  if (end !== undefined && end < api.commands.now())
+    throw unauthenticated(`This password was good for ${FIRST_PASSWORD_DAYS} days only: ask an admin for another one.`);
   if (user !== undefined) return user;
   api.log.warn({ tenant: tenant.name, address: addressOfRequest(req), requestId }, 'sign-in refused');
   const users = [...tenantOf(api.commands, tenant.name).users.values()];

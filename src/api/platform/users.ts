@@ -14,6 +14,15 @@ import { known, notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { type Call, dataReply, listReply, noContent, type Resource } from '../routes/operation.js';
 
+/** How long the password that a user was given is good for the first sign-in. */
+export const FIRST_PASSWORD_DAYS = 7;
+
+/** When that is over; undefined once they have chosen their own. */
+export const firstPasswordEnd = ({ mustChangePassword, passwordAt }: User): string | undefined =>
+  mustChangePassword !== true || passwordAt === undefined
+    ? undefined
+    : new Date(Date.parse(passwordAt) + FIRST_PASSWORD_DAYS * 86_400_000).toISOString();
+
 /** A user in answers; never with the password's hash. */
 export const userView = json.view<User>({
   id: { type: 'integer', minimum: 1 },
@@ -23,6 +32,7 @@ export const userView = json.view<User>({
   email: json.text,
   roles: json.listOf(json.oneOf(ROLES)),
   must_change_password: [json.truth, ({ mustChangePassword }) => mustChangePassword === true],
+  first_password_ends_at: [json.orNull(json.timestamp), (user) => firstPasswordEnd(user) ?? null],
 });
 
 const EXAMPLE = { first_name: 'Vera', last_name: 'Bos', locale: 'nl', email: 'vera@example.com', roles: ['validator'] };
@@ -58,7 +68,7 @@ export const users: Resource = {
     },
     'POST /users': {
       id: 'platformAddUser',
-      summary: 'Add a user; without a password one is made for the first sign-in',
+      summary: `Add a user; without a password one is made for the first sign-in, within ${FIRST_PASSWORD_DAYS} days`,
       allow: 'admins',
       body: json.bodyOf(newUserBody, EXAMPLE),
       status: 201,

@@ -50,6 +50,7 @@ describe('an entry', () => {
       request: { method: 'POST', path: `${ASSETS}/dyn_item/assets`, request_id: requestOf(made) },
       correlation_id: requestOf(made),
     });
+    expect(await entries({ record_id: id })).toMatchObject([{ name: 'Tea' }]);
   });
 
   it('keeps the name of a client that was removed, and of a user as it was then', async () => {

@@ -34,6 +34,7 @@ describe('signing in', () => {
       email: 'anna@example.com',
       roles: ['admin'],
       must_change_password: false,
+      first_password_ends_at: null,
     };
     expect(answer).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
     expect(answer.body).toEqual({
@@ -103,6 +104,15 @@ describe('a password', () => {
     await expectInvalid(run.service, ['old_password'], () => change(pam.token, NEW, NEW));
     await expectInvalid(run.service, ['new_password'], () => change(pam.token, PASSWORD, 'short'));
     await expectInvalid(run.service, ['new_password'], () => change(pam.token, PASSWORD, PASSWORD));
+    for (const common of [
+      'P@ssw0rd1234',
+      '123456789012',
+      'Qwertyuiop1!',
+      'welkomwelkom',
+      '1q2w3e4r5t6y',
+      'aaaaaaaabbbb',
+    ])
+      await expectInvalid(run.service, ['new_password'], () => change(pam.token, PASSWORD, common));
     expect(await sees(elsewhere)).toBe(200);
     const answer = await change(pam.token, PASSWORD, NEW);
     expect(answer.status).toBe(200);

@@ -2,8 +2,10 @@
 
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 import { IDEMPOTENCY_KEY_HOURS } from '#app/domain/limits.js';
 import { addWebhook, approve, quickDelivery, validatedOrder } from '../export.js';
+import { askSession } from '../people.js';
 import { Receiver } from '../receiver.js';
 import { type Service, startService } from '../service.js';
 
@@ -67,4 +69,22 @@ it('an Idempotency-Key stands for its first request for a day, then for a new on
   expect(later.status).toBe(201);
   expect(later.headers['idempotency-replayed']).toBeUndefined();
   expect(later.headers.location).not.toBe(first.headers.location);
+});
+
+it('a first password is good for seven days, and an admin gives another one then', async () => {
+  const email = 'late@example.com';
+  const user = { email, first_name: 'L', last_name: 'B', roles: ['validator'] };
+  const made = z.object({ id: z.int(), password: z.string(), first_password_ends_at: z.iso.datetime() });
+  const byAdmin = async (path: string, body: object) => {
+    const token = await acme().signIn(acme().admin);
+    return z.object({ data: made }).parse((await acme().platform('POST', path, { token, body })).body).data;
+  };
+  const invited = await byAdmin('/users', user);
+  expect((await askSession(acme(), email, invited.password)).status).toBe(200);
+  await putClock(25 * HOURS_MS + 7 * 24 * HOURS_MS);
+  await service.restart();
+  const late = await askSession(acme(), email, invited.password);
+  expect(late).toMatchObject({ status: 401, body: { error: expect.stringContaining('ask an admin') } });
+  const { password } = await byAdmin(`/users/${invited.id}/password`, {});
+  expect((await askSession(acme(), email, password)).status).toBe(200);
 });
