@@ -25,7 +25,7 @@ import { parametersIn, parseQuery } from './routes/query.js';
 const idOf = ({ at, position, revision }: Pick<ActivityEntry, 'at' | 'position' | 'revision'>): string =>
   `${at.replaceAll(/\D/g, '')}.${position}.${revision}`;
 
-type ShownEntry = Omit<ActivityEntry, 'actor'> & { readonly actor: ShownActor };
+type ShownEntry = Omit<ActivityEntry, 'actor'> & { readonly actor: ShownActor; readonly name?: string | undefined };
 
 const countsSchema = json.closedObject({
   created: json.count,
@@ -52,6 +52,7 @@ const activityView = json.view<ShownEntry>({
   webhook_id: [json.nullableText, idOfKind('webhook')],
   client_id: [json.nullableText, idOfKind('client')],
   user_id: [json.nullableText, idOfKind('user')],
+  name: { ...json.nullableText, description: 'What the order, record, webhook, client or user is called now.' },
   operation_id: [{ ...json.nullableText, description: 'Of a batch, a clean-up or an undo.' }, operationIdOf],
   counts: json.orNull(json.ref('ActivityCounts')),
   fields: [{ ...json.listOf(json.text), description: 'Names of changed fields.' }, ({ fields }) => fields ?? []],
@@ -141,7 +142,32 @@ export const activity = activityFor('platform: activity', ['platformListActivity
 /** A page as JSON. */
 async function activityReply(api: Api, call: Call, cancellation: Cancellation): Promise<Reply> {
   const { entries, next } = await entriesFor(api, call, parseQuery(activityQuery, call.query), cancellation);
-  return { body: JSON.stringify({ data: entries.map(activityView.show), links: { next } }) };
+  const nameOf = await namesFor(api, call.tenant, entries);
+  const data = entries.map((entry) => activityView.show({ ...entry, name: nameOf(entry) }));
+  return { body: JSON.stringify({ data, links: { next } }) };
+}
+
+/** The first of them that an order or a record has is its name. */
+const NAMES = ['customer_reference', 'sales_order_id', 'transport_reference', 'name', 'external_id', 'code'] as const;
+
+async function namesFor({ queries }: Api, tenant: Tenant, entries: readonly ShownEntry[]) {
+  const [ids, names] = [new Map<string, string[]>(), new Map<string, string>()];
+  for (const { orderId, table = '', subject } of entries) {
+    const [of, id] = orderId === undefined ? [table, subject?.id ?? ''] : [tenant.orderModel, orderId];
+    if (tenant.assetTypes.has(of)) ids.set(of, [...(ids.get(of) ?? []), id]);
+  }
+  for (const [table, wanted] of ids)
+    for (const text of await queries.records.byIds({ tenant: tenant.name, table }, [...new Set(wanted)])) {
+      const record: { readonly [field: string]: string | null } = JSON.parse(text ?? '{}');
+      const field = NAMES.find((name) => (record[name] ?? '') !== '');
+      if (field !== undefined) names.set(record.id ?? '', String(record[field]));
+    }
+  return ({ orderId, subject }: ShownEntry): string | undefined => {
+    const id = orderId ?? subject?.id ?? '';
+    const { firstName, lastName } = tenant.users.get(Number(id)) ?? {};
+    if (orderId === undefined && subject?.kind === 'user') return firstName && `${firstName} ${lastName}`;
+    return names.get(id.toLowerCase()) ?? tenant.webhooks.get(id)?.name ?? tenant.clients.get(id)?.name;
+  };
 }
 
 /** A page as CSV. */

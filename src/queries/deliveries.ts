@@ -1,6 +1,7 @@
 /** The delivery log: rows of a tenant's space, one for each delivery to a webhook, in the order in which they were requested. */
 import type { Tenant } from '../domain/identity/directory.js';
 import { DELIVERIES } from '../domain/spaces.js';
+import type { WebhookEventKind } from '../domain/webhook/catalogue.js';
 import type { DeliveryEvent, DeliverySubject } from '../domain/webhook/events.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { PageQuery, StoredRow } from '../ports/rowStore.js';
@@ -47,6 +48,7 @@ export type DeliveryLogEntry = Pick<DeliverySubject, 'webhookId' | 'kind' | 'pur
 export type DeliveryQuery = {
   readonly webhookId?: string | undefined;
   readonly state?: DeliveryState | undefined;
+  readonly kind?: WebhookEventKind | undefined;
   readonly orderId?: string | undefined;
   /** Of the events that they tell of. */
   readonly sequence?: { readonly gte: Revision; readonly lte: Revision } | undefined;
@@ -95,9 +97,9 @@ export class DeliveryQueries {
 
   /** @throws the cancellation's reason */
   async page(tenant: string, query: DeliveryQuery, cancellation?: Cancellation): Promise<readonly DeliveryLogEntry[]> {
-    const { webhookId: webhook_id, state, orderId: order_id, sequence, since, after, limit } = query;
+    const { webhookId: webhook_id, state, kind, orderId: order_id, sequence, since, after, limit } = query;
     const [position, sort] = query.order === 'oldest' ? [{ gt: after }, {}] : [{ lt: after }, NEWEST_FIRST];
-    const conditions = where({ webhook_id, state, order_id, sequence, created_at: { gte: since }, position });
+    const conditions = where({ webhook_id, state, kind, order_id, sequence, created_at: { gte: since }, position });
     return (await this.#page(tenant, { conditions, limit, ...sort }, cancellation)).rows.map(entryOf);
   }
 

@@ -94,32 +94,33 @@ const missing = (stream: string, { kind, sourceEventId, sourceRevision }: Delive
 /** SHA-256 in lower-case hex (FIPS 180-4). */
 export const sha256Of = (body: Uint8Array): string => createHash('sha256').update(body).digest('hex');
 
-/**
- * Signs with the current secrets and time.
- * @param version of the service, for `User-Agent`
- * @throws UnopenableSecretError
- */
+type Sent = Pick<LoadedDelivery, 'delivery' | 'deliveryId'>;
+
+/** Headers that each attempt has alike. @param version of the service */
+export const lastingHeaders = ({ delivery: { subject }, deliveryId }: Sent, version: string) => ({
+  'Content-Type': 'application/json',
+  'User-Agent': `dynamic-assets/${version}`,
+  'webhook-id': subject.messageId ?? deliveryId,
+  'webhook-event': subject.kind,
+  'webhook-event-version': payloadVersion(subject.kind),
+  'webhook-sequence': String(subject.sourceRevision),
+  ...(subject.purpose === undefined ? {} : { 'webhook-replay': subject.purpose }),
+});
+
+/** Signs with the current secrets and time. @throws UnopenableSecretError */
 export function signedRequest(
   { secretBox, now }: Pick<Commands, 'secretBox' | 'now'>,
   { url, sealedSecret, otherSecret }: Webhook,
-  { delivery: { subject }, deliveryId }: Pick<LoadedDelivery, 'delivery' | 'deliveryId'>,
+  delivery: Sent,
   body: Uint8Array,
   version: string,
 ): WebhookRequest {
   const nowMs = Date.parse(now());
   const isOver = otherSecret === undefined || Date.parse(otherSecret.until ?? '') <= nowMs;
   const secrets = [secretBox.open(sealedSecret), ...(isOver ? [] : openedIfKnown(secretBox, otherSecret.sealed))];
-  const messageId = subject.messageId ?? deliveryId;
-  const headers = {
-    'Content-Type': 'application/json',
-    'User-Agent': `dynamic-assets/${version}`,
-    ...signatureHeaders({ body, messageId, timestamp: Math.floor(nowMs / 1000), secrets }),
-    'webhook-event': subject.kind,
-    'webhook-event-version': payloadVersion(subject.kind),
-    'webhook-sequence': String(subject.sourceRevision),
-    ...(subject.purpose === undefined ? {} : { 'webhook-replay': subject.purpose }),
-  };
-  return { url, headers, body };
+  const lasting = lastingHeaders(delivery, version);
+  const message = { body, messageId: lasting['webhook-id'], timestamp: Math.floor(nowMs / 1000), secrets };
+  return { url, headers: { ...lasting, ...signatureHeaders(message) }, body };
 }
 
 /** The secret before may be the one whose key was lost. */

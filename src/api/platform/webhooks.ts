@@ -18,6 +18,7 @@ import {
   changeWebhook,
   changeWebhookBody,
   createWebhook,
+  eventKind,
   type NewSecret,
   removeWebhook,
   rotateWebhookSecret,
@@ -27,7 +28,7 @@ import type { Tenant, Webhook } from '../../domain/identity/directory.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
 import type { DisabledCause } from '../../domain/webhook/events.js';
 import type { DeliveryAttempt, DeliveryLogEntry, DeliveryQuery, DeliveryState } from '../../queries/deliveries.js';
-import { makeBody, sha256Of } from '../../webhooks/webhookRequest.js';
+import { lastingHeaders, makeBody, sha256Of } from '../../webhooks/webhookRequest.js';
 import { limitOf, revisionCursor } from '../assets/listQuery.js';
 import { untilShown } from '../assets/moments.js';
 import { linkedReply } from '../assets/pages.js';
@@ -98,6 +99,7 @@ export function shownDelivery({ webhooks }: Pick<Tenant, 'webhooks'>, entry: Del
 
 const deliveryQuery = z.object({
   state: z.enum(DELIVERY_STATES, `must be one of ${DELIVERY_STATES.join(', ')}.`).optional(),
+  event: eventKind.optional(),
   order_id: z.string().toLowerCase().optional(),
   since: dateTime.optional().meta({ description: 'Requested at this time or later.' }),
   cursor: revisionCursor,
@@ -129,7 +131,7 @@ export const webhooks: Resource = {
     WebhookWithSecret: json.closedObject({ ...webhookView.properties, secret: { type: 'string' } }),
     Delivery: deliveryView.schema,
     DeliveryAttempt: attemptView.schema,
-    DeliveryBody: json.closedObject({ body: json.text, sha256: json.text }),
+    DeliveryBody: json.closedObject({ headers: { type: 'object' }, body: json.text, sha256: json.text }),
     RequestedDelivery: json.closedObject({ delivery_id: json.uuid }),
   },
   operations: {
@@ -192,12 +194,12 @@ export const webhooks: Resource = {
       answer: json.linkedPage('Delivery'),
       async handle(api, call, cancellation) {
         const { tenant, path } = call;
-        const { order_id: orderId, cursor, limit, ...query } = parseQuery(deliveryQuery, call.query);
+        const { event: kind, order_id: orderId, cursor, limit, ...query } = parseQuery(deliveryQuery, call.query);
         const after = cursor === undefined ? undefined : Number(cursor);
         const webhookId = path.id;
         const read = (asked: Omit<DeliveryQuery, 'webhookId'>) =>
           api.queries.deliveries.page(tenant.name, { ...asked, webhookId }, cancellation);
-        const entries = await read({ ...query, orderId, after, limit: limit + 1 });
+        const entries = await read({ ...query, kind, orderId, after, limit: limit + 1 });
         // A removed webhook still has its log.
         if (entries.length === 0 && !tenant.webhooks.has(webhookId) && (await read({ limit: 1 })).length === 0)
           throw new NotFoundError(`There is no webhook ${webhookId}.`);
@@ -220,7 +222,7 @@ export const webhooks: Resource = {
     'GET /webhooks/:id/deliveries/:deliveryId/body': {
       work: 'costly',
       id: 'platformGetDeliveryBody',
-      summary: 'What is sent',
+      summary: 'What is sent: the body, and the headers that are the same at each attempt',
       description:
         'Made again from the log, as the next attempt would be. What an attempt sent was the same if its body_sha256 is this sha256: so it is for approvals and tables unless the custom data changed. Other events of an order name records as they are.',
       allow: 'adminsAndAuditors',
@@ -232,7 +234,8 @@ export const webhooks: Resource = {
         if (loaded === undefined) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
         const { customData = {} } = tenant.webhooks.get(webhookId) ?? {};
         const body = await makeBody(api.commands, tenant, { customData }, loaded.delivery.subject);
-        return dataReply({ body: body.toString(), sha256: sha256Of(body) });
+        const headers = lastingHeaders(loaded, api.version);
+        return dataReply({ headers, body: body.toString(), sha256: sha256Of(body) });
       },
     },
     'POST /webhooks/:id/deliveries/:deliveryId/resend': {

@@ -108,10 +108,12 @@ describe('the log of a webhook', () => {
   const ids = async (query: Record<string, string>) => (await log(webhook, query)).data.map(({ id }) => id);
   const idsOf = (some: readonly Delivery[]) => some.map(({ id }) => id);
 
-  it('is filtered by state, order and time', async () => {
+  it('is filtered by state, event, order and time', async () => {
     expect(await ids({ state: 'failed' })).toEqual(idsOf(all.slice(3)));
     expect(await ids({ state: 'succeeded' })).toEqual(idsOf(all.slice(0, 3)));
     expect(await ids({ state: 'open' })).toEqual([]);
+    expect(await ids({ event: 'order.approved' })).toEqual(idsOf(all));
+    expect(await ids({ event: 'order.updated' })).toEqual([]);
     expect(await ids({ order_id: orders[1] ?? '' })).toEqual(idsOf(all.slice(2, 3)));
     expect(await ids({ order_id: (orders[1] ?? '').toUpperCase() })).toEqual(idsOf(all.slice(2, 3)));
     expect(await ids({ order_id: 'none' })).toEqual([]);
@@ -142,6 +144,7 @@ describe('the log of a webhook', () => {
 
   itOfRequests.each([
     ['state', 'done'],
+    ['event', 'order.eaten'],
     ['since', '2026-02-30T00:00:00Z'],
     ['limit', '101'],
     ['cursor', 'x'],

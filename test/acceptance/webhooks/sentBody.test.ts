@@ -9,7 +9,7 @@ const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 const sha256 = (body: Buffer): string => createHash('sha256').update(body).digest('hex');
 
-type Sent = { readonly body: string; readonly sha256: string };
+type Sent = { readonly headers: { readonly [name: string]: string }; readonly body: string; readonly sha256: string };
 const bodyOf = async (webhook: string, delivery: string): Promise<Sent> =>
   (await acme().platformData('GET', `/webhooks/${webhook}/deliveries/${delivery}/body`)) as Sent;
 
@@ -32,6 +32,8 @@ it('an approval is shown byte for byte; another event that names records which h
     expect(delivery?.attempts).toMatchObject([{ body_sha256: sha256(body) }]);
     const shown = await bodyOf(webhook.id, String(delivery?.id));
     expect(shown.sha256).toBe(sha256(Buffer.from(shown.body)));
+    for (const [name, value] of Object.entries(shown.headers)) expect(headers[name.toLowerCase()]).toBe(value);
+    expect(shown.headers['webhook-event']).toBe(headers['webhook-event']);
     if (headers['webhook-event'] === 'order.approved') expect(shown.body).toBe(String(body));
     else expect(shown.body).toContain('Coffee');
   }
