@@ -10,7 +10,7 @@ import {
 import { lazy, Suspense } from 'react';
 import { Console } from './app/Console';
 import { Loading, NotFound } from './app/Page';
-import { PasswordPage } from './app/Password';
+import { PasswordPage, Welcome } from './app/Password';
 import type { OrderSearch } from './orders/queue';
 
 const Operator = lazy(async () => ({ default: (await import('./operator/Operator')).Operator }));
@@ -19,6 +19,7 @@ const OPERATORS = /^\/(?:enter|operator)(?:\/|$)/;
 
 function Root() {
   const path = useRouterState({ select: ({ location }) => location.pathname });
+  if (path === '/welcome') return <Welcome />;
   if (!OPERATORS.test(path)) return <Console />;
   return (
     <Suspense fallback={<Loading />}>
@@ -221,6 +222,7 @@ const pages = [
     path: '/settings',
     component: lazyRouteComponent(() => import('./settings/Tenant'), 'TenantSettings'),
   }),
+  at({ getParentRoute: () => root, path: '/welcome' }),
   // The frame opens the session.
   at({ getParentRoute: () => root, path: '/enter' }),
   at({

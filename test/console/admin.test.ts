@@ -28,7 +28,7 @@ afterAll(async () => {
   await receiver?.stop();
 });
 
-test('adds an API client, whose secret is shown once and works, and rotates it', async () => {
+test('adds an API client, whose secret is shown once and works, changes it, and rotates it', async () => {
   const { page } = window;
   await window.goto('/api-clients', 'API clients');
   await page.getByRole('button', { name: 'Add an API client' }).click();
@@ -43,9 +43,16 @@ test('adds an API client, whose secret is shown once and works, and rotates it',
   expect((await acme().requestToken(credentials)).status).toBe(200);
   await dialog.getByRole('button', { name: 'Close' }).last().click();
   const row = page.getByRole('row', { name: /onerror/ });
+  await row.getByRole('button', { name: 'Edit' }).click();
+  await page.getByLabel('write:reference_data').uncheck();
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await row.getByText('read:reference_data, read:order_data', { exact: true }).waitFor();
   const renew = async (label: string) => {
     await row.getByRole('button', { name: label }).click();
-    await page.getByRole('dialog').getByRole('button', { name: label }).click();
+    await page
+      .getByRole('dialog', { name: /onerror/ })
+      .getByRole('button', { name: label })
+      .click();
     await page.getByRole('dialog', { name: 'Client secret' }).getByRole('button', { name: 'Close' }).last().click();
   };
   await renew('Rotate the secret');
@@ -72,6 +79,9 @@ test('adds a webhook, sends a test, and opens what was sent and answered', async
   await page.getByRole('dialog', { name: 'Secret' }).getByRole('button', { name: 'Close' }).last().click();
   await page.getByRole('link', { name: 'ERP', exact: true }).click();
   await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByRole('dialog').getByRole('combobox', { name: 'Event' }).click();
+  await page.getByRole('option', { name: 'order.approved' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Send a test' }).click();
   await receiver.received('/erp', 1);
   const deliveries = page.getByRole('table', { name: 'Deliveries' });
   await deliveries.getByText('Delivered').waitFor();
@@ -81,20 +91,43 @@ test('adds a webhook, sends a test, and opens what was sent and answered', async
   await page.getByText('What was sent').first().click();
   await page.getByText('Its hash is the one that was noted').waitFor();
   await page.getByText('"validated_order"').waitFor();
+  await page.getByRole('row', { name: 'webhook-event order.approved' }).waitFor();
   await window.screenshot('admin-delivery');
 });
 
-test('a webhook that fails shows why, and what failed is sent again', async () => {
+test('a webhook that fails is red in the list; what failed is found, counted and sent again', async () => {
   const { page } = window;
   const broken = await addWebhook(acme(), receiver.url('/broken'), { name: 'Broken', events: ['order.updated'] });
   receiver.reply('/broken', () => ({ status: 500 }));
   const { data } = await acme().list('dyn_stock_order');
   await acme().update('dyn_stock_order', String(data[0]?.id), { notes: 'changed' });
   await window.goto(`/webhooks/${broken.id}`, 'Broken');
-  await page.getByRole('table', { name: 'Deliveries' }).getByText('Failed').waitFor();
-  await window.screenshot('admin-webhook-failing');
+  const deliveries = page.getByRole('table', { name: 'Deliveries' });
+  await deliveries.getByText('Failed').waitFor();
+  await deliveries.getByRole('link', { name: 'PO-' }).waitFor();
+  await window.goto('/webhooks', 'Webhooks');
+  await page
+    .getByRole('row', { name: /Broken/ })
+    .getByText('1 of 1 failed')
+    .waitFor();
+  await window.screenshot('admin-webhooks');
+  await page.getByRole('link', { name: 'Broken' }).click();
   receiver.reply('/broken', () => ({ status: 200 }));
-  await page.getByRole('table', { name: 'Deliveries' }).getByRole('link').first().click();
+  await page.getByRole('combobox', { name: 'State' }).click();
+  await page.getByRole('option', { name: 'Failed' }).click();
+  await page.getByRole('combobox', { name: 'Event' }).click();
+  await page.getByRole('option', { name: 'order.updated' }).click();
+  await page.getByRole('combobox', { name: 'Order' }).fill('PO-');
+  await page.getByRole('option', { name: String(data[0]?.customer_reference) }).click();
+  await deliveries.getByText('Failed').waitFor();
+  await window.screenshot('admin-webhook-failing');
+  await page.getByRole('button', { name: 'Send earlier events' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('Failed since then: 1').waitFor();
+  await window.screenshot('admin-backfill');
+  await dialog.getByRole('button', { name: 'Send earlier events' }).click();
+  await receiver.received('/broken', 2);
+  await deliveries.getByRole('link').first().click();
   await page.getByRole('button', { name: 'Send again' }).click();
   await page.getByText('Delivered').first().waitFor();
 });
@@ -113,9 +146,16 @@ test('adds a table of its own and a field to it', async () => {
   await page.getByRole('dialog').getByLabel('Name in the API').fill('day');
   await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
-  await acme().create('dyn_route', { external_id: 'R1', day: 'monday' });
-  await window.goto('/tables/dyn_route', 'Routes');
+  await page.getByRole('button', { name: 'Add a record' }).click();
+  await page.getByRole('dialog').getByLabel('External ID').fill('R1');
+  await page.getByRole('dialog').getByLabel('Day').fill('monday');
+  await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click();
   await page.getByText('monday').waitFor();
+  await page.getByRole('link', { name: 'R1' }).click();
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await page.getByRole('dialog').getByLabel('Day').fill('tuesday');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('table', { name: 'Routes' }).getByText('tuesday').waitFor();
   await window.goto('/tables', 'Tables');
   const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Routes' }) });
   await row.getByRole('cell').nth(1).getByText('1', { exact: true }).waitFor();
@@ -256,28 +296,38 @@ test('a day later takes a clean-up back that was wrong', async () => {
   expect((await acme().list('dyn_item')).meta.total).toBe(2);
 });
 
-test('adds a colleague, who must choose a password at the first sign-in', async () => {
+test('invites a colleague by a link, behind which they choose a password and are signed in', async () => {
   const { page } = window;
   await window.goto('/users', 'Users');
   await page.getByRole('button', { name: 'Add a user' }).click();
-  await page.getByLabel('E-mail address').fill('new@example.com');
+  await page.getByLabel('E-mail address').fill('new+one@example.com');
   await page.getByLabel('First name').fill('Nora');
   await page.getByLabel('Last name').fill('de Wit');
   await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click();
-  const dialog = page.getByRole('dialog', { name: 'First password' });
-  const password = (await dialog.locator('code').textContent()) ?? '';
+  const dialog = page.getByRole('dialog', { name: 'Invitation' });
+  const link = (await dialog.locator('code').first().textContent()) ?? '';
+  await window.screenshot('admin-invitation');
   await dialog.getByRole('button', { name: 'Close' }).last().click();
+  await page.getByRole('row', { name: /Nora/ }).getByText('Invited until').waitFor();
   const other = await Window.open(browser, acme());
-  await other.page.goto(`http://${acme().host}/console`);
-  await other.page.getByLabel('E-mail address').fill('new@example.com');
-  await other.page.getByLabel('Password').first().fill(password);
+  await other.page.goto(link);
+  expect(await other.page.getByLabel('E-mail address').inputValue()).toBe('new+one@example.com');
+  await other.page.getByLabel('New password').fill('Wachtwoord1234');
   await other.press('Enter');
-  await other.page.getByLabel('Present password').fill(password);
+  await other.page.getByText('guessed first').waitFor();
+  expect(other.complaints.splice(0)).toEqual([expect.stringContaining('422')]);
+  expect(await other.barriers()).toEqual([]);
+  await other.screenshot('admin-welcome');
   await other.page.getByLabel('New password').fill('the battery of the horse');
   await other.press('Enter');
-  await other.page.getByRole('heading', { name: 'To Validate' }).waitFor();
+  await other.page.getByRole('navigation').waitFor();
   // A validator has no settings to see.
   expect(await other.page.getByRole('link', { name: 'API clients' }).count()).toBe(0);
   expect(other.complaints).toEqual([]);
+  await other.page.goto(link);
+  await other.page.reload();
+  await other.page.getByLabel('New password').fill('the staple of the battery');
+  await other.press('Enter');
+  await other.page.getByText('The link was used already').waitFor();
   await other.close();
 });

@@ -58,6 +58,31 @@ test('compares two moments of a table, and sees it as it was', async () => {
   await window.screenshot('auditor-compare');
 });
 
+test('narrows the activity by who, what and which order, and reads what the proof of an entry says', async () => {
+  const { page } = window;
+  await window.goto('/activity', 'Activity');
+  const table = page.getByRole('table', { name: 'Activity' });
+  await table
+    .getByRole('row', { name: /Order PO-001/ })
+    .first()
+    .waitFor();
+  await page.getByRole('button', { name: 'Show only this: PO-001' }).first().click();
+  await page.waitForURL(/order=/);
+  await table.getByText('Items').first().waitFor({ state: 'detached' });
+  expect(await page.getByRole('combobox', { name: 'Order' }).inputValue()).toContain('PO-001');
+  await table.getByRole('button', { name: 'created an order' }).first().click();
+  await page.waitForURL(/kind=order\.created/);
+  await window.isQuiet();
+  expect(await window.barriers()).toEqual([]);
+  await window.screenshot('auditor-chips');
+  // One is signed each hour, or when told to.
+  expect(await service.cli('audit', 'checkpoint')).toMatchObject({ code: 0 });
+  await table.getByRole('link').first().click();
+  await page.getByText('Proof that it is in the log').click();
+  await page.getByText(/The event is number \d+ of the \d+ that/).waitFor();
+  await window.screenshot('auditor-proof');
+});
+
 test('gives moments in the zone of the person: of a table as it was, and of the activity and its file', async () => {
   const { page } = window;
   const [day, time] = before.split('T');
@@ -67,10 +92,15 @@ test('gives moments in the zone of the person: of a table as it was, and of the 
   await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.getByText('Coffee beans 1 kg').waitFor();
   expect(decodeURIComponent(page.url())).toContain(asUtc);
+  const past = page.getByRole('note').filter({ hasText: 'You see the past' });
+  await past.waitFor();
+  await window.screenshot('auditor-past');
+  await past.getByRole('button', { name: 'Back to now' }).click();
+  await past.waitFor({ state: 'detached' });
 
   await window.goto('/activity', 'Activity');
   await page.getByLabel('From', { exact: true }).fill(before);
-  await page.getByRole('button', { name: 'Search', exact: true }).click();
+  await page.waitForURL(/from=/);
   await page.getByText('0 created, 0 updated, 2 deleted').waitFor();
   const file = await page.getByRole('link', { name: 'Download' }).getAttribute('href');
   expect(new URL(file ?? '', 'http://localhost').searchParams.get('from')).toBe(asUtc);

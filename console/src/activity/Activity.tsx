@@ -1,16 +1,16 @@
 /** Who did what, the newest first: filtered by the address, so that a link shows the same. */
-import { Anchor, Select, Text, TextInput, type TextInputProps } from '@mantine/core';
+import { ActionIcon, Anchor, Button, Group, Select, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { assetTypesQuery } from '../api/queries';
-import { FilterForm } from '../app/FilterForm';
 import { useText, When } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, More, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
+import { SearchField } from '../app/SearchField';
 import { usePages } from '../app/usePages';
+import { OrderField } from '../orders/OrderLink';
 import type { ActivitySearch } from '../routes';
 import { ACTIVITY_KINDS, useKindWords } from './words';
 
@@ -31,7 +31,6 @@ export function Activity() {
   const text = useText();
   const navigate = useNavigate();
   const search: ActivitySearch = getRouteApi('/activity').useSearch();
-  const [typed, setTyped] = useState<ActivitySearch>(search);
   const tables = useQuery(assetTypesQuery).data ?? [];
   const wordsOf = useKindWords();
   const list = usePages(['activity', search], async (cursor) =>
@@ -41,26 +40,22 @@ export function Activity() {
       }),
     ),
   );
-  const show = (next: ActivitySearch) => {
-    setTyped(next);
-    void navigate({
-      to: '/activity',
-      search: Object.fromEntries(
-        Object.entries(next).filter(([, value]) => value !== undefined && value !== ''),
-      ) as ActivitySearch,
-      replace: true,
-    });
+  const show = (next: ActivitySearch) => void navigate({ to: '/activity', search: next, replace: true });
+  const set = (name: keyof ActivitySearch) => (value: string | null) => {
+    const { [name]: _, ...others } = search;
+    show(value === null || value === '' ? others : { ...others, [name]: value });
   };
-  const set = (name: keyof ActivitySearch) => (value: string | null) => setTyped({ ...typed, [name]: value ?? '' });
   const csv = new URLSearchParams(
     Object.entries(parametersOf(search)).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
-  const field = (name: keyof ActivitySearch, label: string, more: TextInputProps & { 'data-search'?: true } = {}) => (
-    <TextInput
-      label={label}
-      value={typed[name] ?? ''}
-      onChange={({ currentTarget }) => set(name)(currentTarget.value)}
-      {...more}
+  const choice = (name: 'kind' | 'table', data: readonly { readonly value: string; readonly label: string }[]) => (
+    <Select
+      label={text.activity[name]}
+      searchable
+      clearable
+      data={[...data]}
+      value={search[name] ?? null}
+      onChange={set(name)}
     />
   );
   return (
@@ -72,36 +67,32 @@ export function Activity() {
         </Anchor>
       }
     >
-      <FilterForm onSearch={() => show(typed)} onClear={() => show({})}>
-        {field('actor', text.activity.actor, { 'data-search': true })}
-        <Select
-          label={text.activity.kind}
-          searchable
-          clearable
-          data={ACTIVITY_KINDS.map((kind) => ({ value: kind, label: wordsOf(kind) }))}
-          value={typed.kind ?? null}
-          onChange={set('kind')}
-        />
-        <Select
-          label={text.activity.table}
-          searchable
-          clearable
-          data={tables.map(({ name, label }) => ({ value: name, label }))}
-          value={typed.table ?? null}
-          onChange={set('table')}
-        />
-        {field('order', text.activity.order)}
-        {field('record', text.activity.record)}
-        <MomentInput label={text.common.from} value={typed.from ?? ''} onChange={set('from')} />
-        <MomentInput label={text.common.to} value={typed.to ?? ''} onChange={set('to')} />
-      </FilterForm>
+      <Group gap="xs" align="flex-end">
+        <SearchField label={text.activity.actor} value={search.actor ?? ''} onSearch={set('actor')} />
+        {choice(
+          'kind',
+          ACTIVITY_KINDS.map((kind) => ({ value: kind, label: wordsOf(kind) })),
+        )}
+        {choice(
+          'table',
+          tables.map(({ name, label }) => ({ value: name, label })),
+        )}
+        <OrderField label={text.orders.one} value={search.order} onChange={set('order')} />
+        <MomentInput label={text.common.from} value={search.from ?? ''} onChange={set('from')} />
+        <MomentInput label={text.common.to} value={search.to ?? ''} onChange={set('to')} />
+        {Object.keys(search).length > 0 && (
+          <Button variant="default" onClick={() => show({})}>
+            {text.common.clearFilters}
+          </Button>
+        )}
+      </Group>
       <Loaded query={list}>
         {({ pages }) => {
           const entries = pages.flatMap(({ data }) => data);
           return entries.length === 0 ? (
             <Empty>{text.activity.none}</Empty>
           ) : (
-            <Entries entries={entries} onActor={(actor) => show({ ...search, actor })} />
+            <Entries entries={entries} onFilter={(more) => show({ ...search, ...more })} />
           );
         }}
       </Loaded>
@@ -110,13 +101,13 @@ export function Activity() {
   );
 }
 
-function Entries({
-  entries,
-  onActor,
-}: {
+type EntriesProps = {
   readonly entries: readonly Entry[];
-  readonly onActor: (actor: string) => void;
-}) {
+  readonly onFilter: (more: ActivitySearch) => void;
+};
+
+/** Who, what and on what: each can be made a filter. */
+function Entries({ entries, onFilter }: EntriesProps) {
   const text = useText().activity;
   const wordsOf = useKindWords();
   return (
@@ -130,55 +121,77 @@ function Entries({
           <Link key="when" to="/activity/$entryId" params={{ entryId: entry.id }}>
             <When at={entry.occurred_at} />
           </Link>,
-          <Anchor key="who" component="button" size="sm" ta="left" onClick={() => onActor(entry.actor.id)}>
-            <bdi>{entry.actor.name ?? entry.actor.id}</bdi>
-          </Anchor>,
+          <Chip key="who" onClick={() => onFilter({ actor: entry.actor.id })}>
+            {entry.actor.name ?? entry.actor.id}
+          </Chip>,
           <>
-            {wordsOf(entry.kind)}
+            <Chip onClick={() => onFilter({ kind: entry.kind })}>{wordsOf(entry.kind)}</Chip>
             {entry.counts !== null && (
               <Text size="sm">{text.counts(entry.counts.created, entry.counts.updated, entry.counts.deleted)}</Text>
             )}
           </>,
-          <Subject key="on" entry={entry} />,
+          <Group key="on" gap="xs">
+            <Subject entry={entry} />
+            {entry.order_id !== null && (
+              <ActionIcon
+                size="sm"
+                variant="subtle"
+                aria-label={`${text.only}: ${entry.name ?? entry.order_id}`}
+                onClick={() => onFilter({ order: entry.order_id ?? '' })}
+              >
+                ⌕
+              </ActionIcon>
+            )}
+          </Group>,
         ],
       }))}
     />
   );
 }
 
-/** What the entry is about, as a link to it. */
+function Chip({ children, onClick }: { readonly children: string; readonly onClick: () => void }) {
+  return (
+    <Button size="compact-sm" radius="xl" variant="default" fw={400} title={useText().activity.only} onClick={onClick}>
+      <bdi>{children}</bdi>
+    </Button>
+  );
+}
+
+/** What the entry is about, by the name that it has now, as a link to it. */
 export function Subject({ entry }: { readonly entry: Entry }) {
   const { orders, webhooks } = useText();
   const tables = useQuery(assetTypesQuery).data ?? [];
-  const labelOf = (table: string): string => tables.find(({ name }) => name === table)?.label ?? table;
-  const { table, order_id: order, record_id: record, webhook_id: webhook, user_id: user, client_id: client } = entry;
+  const { name, table, order_id: order, record_id: record, webhook_id: webhook } = entry;
+  const { user_id: user, client_id: client } = entry;
+  const label = tables.find((each) => each.name === table)?.label ?? table;
+  const called = (what: string | null, id: string) => <bdi>{`${what} ${name ?? id.slice(0, 8)}`}</bdi>;
   if (order !== null) {
     return (
       <Link to="/orders/$orderId" params={{ orderId: order }}>
-        {orders.one} {order.slice(0, 8)}
+        {called(orders.one, order)}
       </Link>
     );
   }
   if (table !== null && record !== null) {
     return (
       <Link to="/tables/$table/records/$recordId" params={{ table, recordId: record }}>
-        {labelOf(table)} {record.slice(0, 8)}
+        {called(label, record)}
       </Link>
     );
   }
   if (table !== null) {
     return (
       <Link to="/tables/$table" params={{ table }}>
-        {labelOf(table)}
+        {label}
       </Link>
     );
   }
   if (webhook !== null) {
     return (
       <Link to="/webhooks/$webhookId" params={{ webhookId: webhook }}>
-        {webhooks.one} {webhook.slice(0, 8)}
+        {called(webhooks.one, webhook)}
       </Link>
     );
   }
-  return <>{user ?? client}</>;
+  return <bdi>{name ?? user ?? client}</bdi>;
 }

@@ -1,8 +1,10 @@
 /** One entry of the activity: the request behind it, and a link to what it changed. */
-import { Anchor, Code } from '@mantine/core';
+import { Anchor, Code, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
+import { useState } from 'react';
 import { api, bodyOf } from '../api/client';
+import { valueText } from '../app/DataTable';
 import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
@@ -66,14 +68,49 @@ function EntryFacts({ entry }: { readonly entry: Entry }) {
     ],
     [text.correlation, entry.correlation_id],
     [text.event, entry.event_id],
+    ...Object.entries(entry.details).map(([name, value]) => [name, valueText(value)] as const),
   ] as const;
   return (
     <>
       <Facts label={entry.kind} facts={rows} />
-      {Object.keys(entry.details).length > 0 && <Code block>{JSON.stringify(entry.details, null, 2)}</Code>}
-      <Anchor href={`/api/v1/platform/audit/proof?event=${entry.event_id}`} download={`proof-${entry.event_id}.json`}>
-        {text.proof}
-      </Anchor>
+      <Proof event={entry.event_id} />
     </>
+  );
+}
+
+/** What the proof says, in words, and the proof itself for a program that checks it. */
+function Proof({ event }: { readonly event: string }) {
+  const text = useText().activity;
+  const [isOpen, setOpen] = useState(false);
+  const proof = useQuery({
+    queryKey: ['proof', event],
+    queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/audit/proof', { params: { query: { event } } }))).data,
+    enabled: isOpen,
+  });
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>{text.proof}</summary>
+      {isOpen && (
+        <Loaded query={proof}>
+          {({ leaf, proof: written }) => {
+            // c2sp.org/tlog-proof: the number of the event and its path, an empty line, and the signed checkpoint.
+            const [path = '', checkpoint = ''] = written.split('\n\n');
+            const [log = '', size = '', root = ''] = checkpoint.split('\n');
+            const index = Number(/^index (\d+)$/m.exec(path)?.[1]) + 1;
+            return (
+              <Stack gap="xs" pt="xs">
+                <Text className="text">{text.proved(index, size, log, root)}</Text>
+                <Code block className="json">
+                  {JSON.stringify(JSON.parse(leaf), null, 2)}
+                </Code>
+                <Anchor href={`/api/v1/platform/audit/proof?event=${event}`} download={`proof-${event}.json`}>
+                  {text.downloadProof}
+                </Anchor>
+              </Stack>
+            );
+          }}
+        </Loaded>
+      )}
+    </details>
   );
 }

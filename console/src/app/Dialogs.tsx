@@ -1,5 +1,17 @@
 /** Dialogs that many pages need: a question before something that cannot be taken back, and a secret shown once. */
-import { Alert, Button, Code, CopyButton, Group, Modal, Stack, Text } from '@mantine/core';
+import {
+  Alert,
+  Button,
+  type ButtonProps,
+  Code,
+  CopyButton,
+  Group,
+  Modal,
+  Stack,
+  Text,
+  TextInput,
+  type TextInputProps,
+} from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { ApiError } from '../api/client';
@@ -48,8 +60,17 @@ export function FormDialog({ title, label, act, onClose, isReady = true, color, 
   );
 }
 
+type TextFieldProps = Omit<TextInputProps, 'onChange'> & { readonly onText: (text: string) => void };
+
+/** A line of text in a form. */
+export const TextField = ({ onText, ...more }: TextFieldProps) => (
+  <TextInput {...more} onChange={({ currentTarget }) => onText(currentTarget.value)} />
+);
+
 type AskedProps = {
   readonly label: string;
+  /** The name of what it is done to. */
+  readonly of?: string;
   /** What happens. */
   readonly why?: string;
   readonly act: () => Promise<unknown>;
@@ -57,20 +78,35 @@ type AskedProps = {
 };
 
 /** A button whose action is asked for once more. */
-export function Asked({ label, why, act, color = 'red' }: AskedProps) {
+export function Asked({ label, of, why, act, color = 'red' }: AskedProps) {
   const text = useText();
-  const [isOpen, setOpen] = useState(false);
-  const close = () => setOpen(false);
+  const title = of === undefined ? label : `${label}: ${of}`;
   return (
-    <>
-      <Button size="xs" variant="default" onClick={() => setOpen(true)}>
-        {label}
-      </Button>
-      {isOpen && (
-        <FormDialog title={label} label={label} act={() => act().then(close)} onClose={close} color={color}>
+    <Opens label={label}>
+      {(close) => (
+        <FormDialog title={title} label={label} act={() => act().then(close)} onClose={close} color={color}>
           {() => <Text>{why ?? text.common.sure}</Text>}
         </FormDialog>
       )}
+    </Opens>
+  );
+}
+
+type OpensProps = Pick<ButtonProps, 'size' | 'variant' | 'disabled'> & {
+  readonly label: string;
+  /** The dialog, given what closes it. */
+  readonly children: (close: () => void) => ReactNode;
+};
+
+/** A button that opens a dialog. */
+export function Opens({ label, children, size = 'xs', variant = 'default', ...more }: OpensProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button size={size} variant={variant} {...more} onClick={() => setOpen(true)}>
+        {label}
+      </Button>
+      {isOpen && children(() => setOpen(false))}
     </>
   );
 }

@@ -3,7 +3,7 @@ import { Alert, Anchor, Button, Group, Loader, Stack, Text, Title } from '@manti
 import { useNetwork } from '@mantine/hooks';
 import { type ReactNode, useEffect } from 'react';
 import { ApiError } from '../api/client';
-import { useText } from './language';
+import { useText, When } from './language';
 
 type PageProps = {
   readonly title: string;
@@ -67,6 +67,23 @@ export function Empty({ children, action }: { readonly children: ReactNode; read
       </Text>
       {action}
     </Stack>
+  );
+}
+
+/** Says that the past is shown, and of which moment, with the way back. */
+export function Past({ at, onNow }: { readonly at: string; readonly onNow: () => void }) {
+  const text = useText().common;
+  return (
+    <Alert color="yellow" icon="🕘" role="note" p="xs">
+      <Group justify="space-between">
+        <Text size="sm">
+          {text.past} <When at={at} long />
+        </Text>
+        <Button size="compact-sm" variant="default" onClick={onNow}>
+          {text.backToNow}
+        </Button>
+      </Group>
+    </Alert>
   );
 }
 

@@ -32,8 +32,10 @@ const FEW = 5;
 const SHORTEST_MISTYPED = 4;
 
 /** What a person calls a record, of the fields that standard tables have. */
-export function nameOf({ name, code, value, external_id, id }: AnyRecord): string {
-  const parts = [name ?? value, code ?? external_id].filter((part) => typeof part === 'string' && part !== '');
+export function nameOf({ name, customer_reference, code, value, external_id, id }: AnyRecord): string {
+  const parts = [name ?? customer_reference ?? value, code ?? external_id].filter(
+    (part) => typeof part === 'string' && part !== '',
+  );
   return parts.length === 0 ? id : parts.join(' · ');
 }
 

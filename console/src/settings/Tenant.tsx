@@ -2,7 +2,7 @@
 import { Button, Group, NumberInput, Paper, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { tenantQuery } from '../api/queries';
 import { useNumber, useText } from '../app/language';
@@ -22,8 +22,28 @@ export function TenantSettings() {
               {text.model}: <span className="mono">{tenant.order_model}</span>
             </Text>
             <SimpleGrid cols={{ base: 1, md: 2 }}>
-              <Guard tenant={tenant} />
-              <Rate tenant={tenant} />
+              <SettingForm
+                title={text.guard}
+                why={tenant.clean_up_guard === null ? text.guardOff : text.guardWhy}
+                fields={[
+                  ['max_percent', text.maxPercent, 1, 100],
+                  ['min_records', text.minRecords, 0],
+                ]}
+                values={tenant.clean_up_guard}
+                recommended={{ max_percent: 50, min_records: 100 }}
+                save={(values) => ({ clean_up_guard: values })}
+                removal={text.endGuard}
+              />
+              <SettingForm
+                title={text.rate}
+                fields={[
+                  ['per_second', text.perSecond, 1],
+                  ['burst', text.burst, 1],
+                ]}
+                values={tenant.rate_limit}
+                save={(values) => ({ rate_limit: values })}
+                removal={text.default}
+              />
             </SimpleGrid>
             <Quotas tenant={tenant} />
           </>
@@ -36,22 +56,30 @@ export function TenantSettings() {
 type FormProps = {
   readonly title: string;
   readonly why?: string;
-  readonly save: () => Promise<unknown>;
-  readonly children: ReactNode;
-  readonly more?: ReactNode;
+  /** Each with its name in the API, its label, and the least and the most it may be. */
+  readonly fields: readonly (readonly [name: string, label: string, min: number, max?: number])[];
+  readonly values: { readonly [name: string]: number } | null;
+  readonly recommended?: { readonly [name: string]: number };
+  /** @param values null removes the setting */
+  readonly save: (values: { readonly [name: string]: number } | null) => object;
+  readonly removal: string;
 };
 
-function SettingForm({ title, why, save, children, more }: FormProps) {
+function SettingForm({ title, why, fields, values, recommended = {}, save, removal }: FormProps) {
   const text = useText();
   const client = useQueryClient();
   const { isAdmin } = useRoles();
+  const [typed, setTyped] = useState<{ readonly [name: string]: string | number }>(values ?? recommended);
   const action = useMutation({
-    mutationFn: save,
-    onSuccess: async () => {
+    mutationFn: (next: FormProps['values']) =>
+      bodyOf(api.PUT('/api/v1/platform/tenant', { body: save(next) as never })),
+    onSuccess: async (_, next) => {
+      setTyped(next ?? recommended);
       await client.invalidateQueries({ queryKey: tenantQuery.queryKey });
       notifications.show({ message: text.orders.saved });
     },
   });
+  const given = Object.fromEntries(fields.map(([name]) => [name, Number(typed[name] ?? '')]));
   return (
     <Paper withBorder p="md" component="section" aria-label={title}>
       <Stack>
@@ -60,80 +88,30 @@ function SettingForm({ title, why, save, children, more }: FormProps) {
         </Title>
         {why !== undefined && <Text size="sm">{why}</Text>}
         {action.error !== null && <Problem error={action.error} />}
-        {children}
+        {fields.map(([name, label, min, max]) => (
+          <NumberInput
+            key={name}
+            label={label}
+            min={min}
+            {...(max === undefined ? {} : { max })}
+            value={typed[name] ?? ''}
+            onChange={(value) => setTyped({ ...typed, [name]: value })}
+          />
+        ))}
         {isAdmin && (
           <Group justify="flex-end">
-            {more}
-            <Button loading={action.isPending} onClick={() => action.mutate()}>
+            {values !== null && (
+              <Button variant="default" loading={action.isPending} onClick={() => action.mutate(null)}>
+                {removal}
+              </Button>
+            )}
+            <Button loading={action.isPending} onClick={() => action.mutate(given)}>
               {text.common.save}
             </Button>
           </Group>
         )}
       </Stack>
     </Paper>
-  );
-}
-
-const changed = (settings: object) => bodyOf(api.PUT('/api/v1/platform/tenant', { body: settings as never }));
-
-function Guard({ tenant }: { readonly tenant: Tenant }) {
-  const text = useText().tenant;
-  const client = useQueryClient();
-  const [percent, setPercent] = useState<string | number>(tenant.clean_up_guard?.max_percent ?? 50);
-  const [records, setRecords] = useState<string | number>(tenant.clean_up_guard?.min_records ?? 100);
-  const save = () => changed({ clean_up_guard: { max_percent: Number(percent), min_records: Number(records) } });
-  const end = useMutation({
-    mutationFn: () => changed({ clean_up_guard: null }),
-    onSuccess: () => client.invalidateQueries({ queryKey: tenantQuery.queryKey }),
-  });
-  return (
-    <SettingForm
-      title={text.guard}
-      why={tenant.clean_up_guard === null ? text.guardOff : text.guardWhy}
-      save={save}
-      more={
-        tenant.clean_up_guard !== null && (
-          <Button variant="default" loading={end.isPending} onClick={() => end.mutate()}>
-            {text.endGuard}
-          </Button>
-        )
-      }
-    >
-      <NumberInput label={text.maxPercent} min={1} max={100} value={percent} onChange={setPercent} />
-      <NumberInput label={text.minRecords} min={0} value={records} onChange={setRecords} />
-    </SettingForm>
-  );
-}
-
-function Rate({ tenant }: { readonly tenant: Tenant }) {
-  const text = useText().tenant;
-  const client = useQueryClient();
-  const [perSecond, setPerSecond] = useState<string | number>(tenant.rate_limit?.per_second ?? '');
-  const [burst, setBurst] = useState<string | number>(tenant.rate_limit?.burst ?? '');
-  const save = () => changed({ rate_limit: { per_second: Number(perSecond), burst: Number(burst) } });
-  const remove = useMutation({
-    mutationFn: () => changed({ rate_limit: null }),
-    onSuccess: () => {
-      setPerSecond('');
-      setBurst('');
-      return client.invalidateQueries({ queryKey: tenantQuery.queryKey });
-    },
-  });
-  return (
-    <SettingForm
-      title={text.rate}
-      save={save}
-      more={
-        tenant.rate_limit !== null && (
-          <Button variant="default" loading={remove.isPending} onClick={() => remove.mutate()}>
-            {text.default}
-          </Button>
-        )
-      }
-    >
-      <NumberInput label={text.perSecond} min={1} value={perSecond} onChange={setPerSecond} />
-      <NumberInput label={text.burst} min={1} value={burst} onChange={setBurst} />
-    </SettingForm>
   );
 }
 

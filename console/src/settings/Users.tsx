@@ -1,12 +1,13 @@
 /** The people of the tenant, and their roles. */
-import { Badge, Button, Checkbox, Group, TextInput } from '@mantine/core';
+import { Badge, Checkbox, Group, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, bodyOf, type Role, type User } from '../api/client';
 import { sessionQuery } from '../api/queries';
-import { Asked, FormDialog, SecretOnce } from '../app/Dialogs';
-import { useText } from '../app/language';
+import { Asked, FormDialog, Opens, SecretOnce, TextField } from '../app/Dialogs';
+import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
+import { type Invitation, linkOf } from '../app/Password';
 import { Rows } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
 
@@ -17,17 +18,32 @@ export function Users() {
   const client = useQueryClient();
   const { isAdmin } = useRoles();
   const me = useQuery(sessionQuery).data;
-  const [edited, setEdited] = useState<User | 'new' | undefined>();
-  const [password, setPassword] = useState<string | undefined>();
+  const [invited, setInvited] = useState<Invitation | undefined>();
   const list = useQuery({
     queryKey: ['users'],
     queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/users'))).data,
   });
   const refresh = () => client.invalidateQueries({ queryKey: ['users'] });
+  const form = (close: () => void, user?: User) => (
+    <UserForm
+      {...(user === undefined ? {} : { user })}
+      onClose={close}
+      onDone={async (given) => {
+        setInvited(given);
+        await refresh();
+      }}
+    />
+  );
   return (
     <Page
       title={text.users.title}
-      actions={isAdmin && <Button onClick={() => setEdited('new')}>{text.users.add}</Button>}
+      actions={
+        isAdmin && (
+          <Opens label={text.users.add} size="sm" variant="filled">
+            {(close) => form(close)}
+          </Opens>
+        )
+      }
     >
       <Loaded query={list}>
         {(users) => (
@@ -47,34 +63,30 @@ export function Users() {
                   <bdi>
                     {user.first_name} {user.last_name}
                   </bdi>{' '}
-                  {user.must_change_password && (
-                    <Badge variant="dot" color="gray" tt="none">
-                      {text.users.mustChange}
-                    </Badge>
-                  )}
+                  <Invited until={user.first_password_ends_at} />
                 </>,
                 user.email,
                 user.roles.map((role) => text.users.role[role]).join(', '),
                 isAdmin && (
                   <Group key="actions" gap="xs">
-                    <Button size="xs" variant="default" onClick={() => setEdited(user)}>
-                      {text.common.edit}
-                    </Button>
+                    <Opens label={text.common.edit}>{(close) => form(close, user)}</Opens>
                     <Asked
                       label={text.users.reset}
+                      of={user.email}
                       why={text.users.resetWhy}
                       act={async () => {
                         const params = { path: { user_id: user.id } } as never;
                         const { data } = await bodyOf(
                           api.POST('/api/v1/platform/users/{user_id}/password', { params }),
                         );
-                        setPassword(data.password);
+                        setInvited({ email: user.email, password: data.password ?? '' });
                         await refresh();
                       }}
                     />
                     {user.id !== me?.id && (
                       <Asked
                         label={text.users.remove}
+                        of={`${user.first_name} ${user.last_name}`}
                         act={async () => {
                           const params = { path: { user_id: user.id } } as never;
                           await bodyOf(api.DELETE('/api/v1/platform/users/{user_id}', { params }));
@@ -89,32 +101,39 @@ export function Users() {
           />
         )}
       </Loaded>
-      {edited !== undefined && (
-        <UserForm
-          {...(edited === 'new' ? {} : { user: edited })}
-          onClose={() => setEdited(undefined)}
-          onDone={async (given) => {
-            setPassword(given);
-            await refresh();
-          }}
-        />
-      )}
-      {password !== undefined && (
+      {invited !== undefined && (
         <SecretOnce
-          title={text.users.firstPassword}
-          values={[[text.users.firstPassword, password]]}
-          onClose={() => setPassword(undefined)}
-        />
+          title={text.users.invitation}
+          values={[
+            [text.users.link, linkOf(invited)],
+            [text.users.firstPassword, invited.password],
+          ]}
+          onClose={() => setInvited(undefined)}
+        >
+          <Text size="sm">{text.users.invitationWhy}</Text>
+        </SecretOnce>
       )}
     </Page>
+  );
+}
+
+/** Until when the first password of somebody who has not signed in yet is good. */
+function Invited({ until }: { readonly until: string | null }) {
+  const text = useText().users;
+  if (until === null) return null;
+  const isOver = Date.parse(until) < Date.now();
+  return (
+    <Badge variant="dot" color={isOver ? 'red' : 'gray'} tt="none">
+      {isOver ? text.invitationOver : text.invitedUntil} <When at={until} />
+    </Badge>
   );
 }
 
 type FormProps = {
   readonly user?: User;
   readonly onClose: () => void;
-  /** Given the first password of a new user. */
-  readonly onDone: (password: string | undefined) => Promise<void>;
+  /** Given the invitation of a new user. */
+  readonly onDone: (invited: Invitation | undefined) => Promise<void>;
 };
 
 function UserForm({ user, onClose, onDone }: FormProps) {
@@ -126,17 +145,17 @@ function UserForm({ user, onClose, onDone }: FormProps) {
   const save = async () => {
     const body = { first_name: firstName, last_name: lastName, roles: roles as Role[] };
     const params = { path: { user_id: user?.id ?? 0 } } as never;
-    const password =
+    const made =
       user === undefined
-        ? (await bodyOf(api.POST('/api/v1/platform/users', { body: { ...body, email } }))).data.password
+        ? (await bodyOf(api.POST('/api/v1/platform/users', { body: { ...body, email } }))).data
         : void (await bodyOf(api.PUT('/api/v1/platform/users/{user_id}', { params, body })));
     onClose();
-    await onDone(password);
+    await onDone(made && { email: made.email, password: made.password ?? '' });
   };
   const isNew = user === undefined;
   return (
     <FormDialog
-      title={isNew ? text.users.add : text.common.edit}
+      title={isNew ? text.users.add : `${text.common.edit}: ${user.email}`}
       label={isNew ? text.common.add : text.common.save}
       act={save}
       onClose={onClose}
@@ -144,29 +163,29 @@ function UserForm({ user, onClose, onDone }: FormProps) {
       {(errorOf) => (
         <>
           {isNew && (
-            <TextInput
+            <TextField
               data-autofocus
               type="email"
               label={text.users.email}
               required
               value={email}
               error={errorOf('email')}
-              onChange={({ currentTarget }) => setEmail(currentTarget.value)}
+              onText={setEmail}
             />
           )}
-          <TextInput
+          <TextField
             label={text.users.firstName}
             required
             value={firstName}
             error={errorOf('first_name')}
-            onChange={({ currentTarget }) => setFirstName(currentTarget.value)}
+            onText={setFirstName}
           />
-          <TextInput
+          <TextField
             label={text.users.lastName}
             required
             value={lastName}
             error={errorOf('last_name')}
-            onChange={({ currentTarget }) => setLastName(currentTarget.value)}
+            onText={setLastName}
           />
           <Checkbox.Group label={text.users.roles} value={roles} onChange={setRoles} error={errorOf('roles')}>
             <Group pt="xs">

@@ -1,16 +1,16 @@
 /** What differs in a table between two moments. */
-import { Badge, Button, Group, Table, Text } from '@mantine/core';
+import { Button, Group, Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
-import { type AnswerOf, type AnyRecord, answerOf, api } from '../api/client';
+import { type AnswerOf, answerOf, api } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { titleOf, valueText } from '../app/DataTable';
 import { useNumber, useText } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, More, Page } from '../app/Page';
 import type { CompareSearch } from '../routes';
-import { Changed } from './Differences';
+import { Differences } from './Differences';
 
 export function Compare() {
   const { table } = getRouteApi('/tables/$table/compare').useParams();
@@ -34,7 +34,6 @@ export function Compare() {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ meta }) => meta?.next_cursor ?? undefined,
   });
-  const labels = new Map(type?.fields.map(({ name, label }) => [name, label]));
   return (
     <Page title={`${type?.label ?? table}: ${text.tables.compare}`}>
       <Group
@@ -56,22 +55,7 @@ export function Compare() {
             if (differences.length === 0) return <Empty>{text.tables.noDifferences}</Empty>;
             return (
               <>
-                <Table aria-label={text.tables.differences}>
-                  <Table.Tbody>
-                    {differences.map(({ id, change, before, after }) => (
-                      <Table.Tr key={id}>
-                        <Table.Td w="8rem" valign="top">
-                          <Badge variant="dot" tt="none">
-                            {text.tables.change[change]}
-                          </Badge>
-                        </Table.Td>
-                        <Table.Td>
-                          <Changes labels={labels} before={before} after={after} />
-                        </Table.Td>
-                      </Table.Tr>
-                    ))}
-                  </Table.Tbody>
-                </Table>
+                <Differences type={type} differences={differences.map(differenceOf)} />
                 <Text size="sm">{number(differences.length)}</Text>
               </>
             );
@@ -83,28 +67,18 @@ export function Compare() {
   );
 }
 
-type ChangesProps = {
-  readonly labels: ReadonlyMap<string, string>;
-  readonly before: { readonly [field: string]: unknown } | null;
-  readonly after: { readonly [field: string]: unknown } | null;
-};
+type Compared = AnswerOf<'platformCompareMoments'>['data'][number];
+type Values = { readonly [field: string]: unknown };
 
-function Changes({ labels, before, after }: ChangesProps) {
-  const named: AnyRecord = (after ?? before ?? { id: '' }) as AnyRecord;
-  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
-  const changed = names.filter(
-    (name) => name !== 'updated_at' && valueText(before?.[name]) !== valueText(after?.[name]),
-  );
-  return (
-    <>
-      <Text fw={600}>
-        <bdi>{titleOf(named)}</bdi>
-      </Text>
-      {before !== null &&
-        after !== null &&
-        changed.map((name) => (
-          <Changed key={name} label={labels.get(name) ?? name} from={before[name]} to={after[name]} />
-        ))}
-    </>
-  );
+const CHANGES = { created: 'create', changed: 'update', deleted: 'delete' } as const;
+
+/** What was created or deleted is named; what has changed is shown field by field. */
+function differenceOf({ id, change, before, after }: Compared) {
+  const [was, is]: readonly [Values, Values] = [before ?? {}, after ?? {}];
+  const names = change === 'changed' ? [...new Set([...Object.keys(was), ...Object.keys(is)])] : [];
+  const fields = names
+    .filter((name) => name !== 'updated_at' && valueText(was[name]) !== valueText(is[name]))
+    .map((name) => [name, { from: was[name], to: is[name] }]);
+  const key = titleOf({ id, ...was, ...is });
+  return { change: CHANGES[change], key, fields: Object.fromEntries(fields) };
 }

@@ -1,5 +1,5 @@
-/** What differs: a field as it was and as it is, in every list of changes; and the records that a dry run shows. */
-import { Table, Text } from '@mantine/core';
+/** What differs: a field as it was and as it is, in every list of changes; and the records of a dry run or a comparison. */
+import { Badge, Table, Text } from '@mantine/core';
 import type { AssetType, Schemas } from '../api/client';
 import { valueText } from '../app/DataTable';
 import { useText } from '../app/language';
@@ -14,37 +14,31 @@ export function Changed({ label, from, to }: ChangedProps) {
   );
 }
 
-export function Differences({
-  type,
-  differences,
-}: {
-  readonly type: AssetType;
-  readonly differences: readonly Schemas['Difference'][];
-}) {
-  const { imports: text, tables } = useText();
-  const labels = new Map(type.fields.map(({ name, label }) => [name, label]));
-  if (differences.length === 0) return null;
+type Difference = Pick<Schemas['Difference'], 'key' | 'fields'> & { readonly change: 'create' | 'update' | 'delete' };
+type Props = { readonly type: Pick<AssetType, 'fields'> | undefined; readonly differences: readonly Difference[] };
+
+export function Differences({ type, differences }: Props) {
+  const { tables } = useText();
+  const labels = new Map(type?.fields.map(({ name, label }) => [name, label]));
   return (
-    <details open>
-      <summary>{text.firstDifferences(differences.length)}</summary>
-      <Table.ScrollContainer minWidth={400} mah="60vh">
-        <Table aria-label={tables.differences}>
-          <Table.Tbody>
-            {differences.map(({ change, key, fields }) => (
-              <Table.Tr key={key}>
-                <Table.Td valign="top">
-                  {tables.changes[change]} <bdi>{key}</bdi>
-                </Table.Td>
-                <Table.Td>
-                  {Object.entries(fields).map(([name, { from, to }]) => (
-                    <Changed key={name} label={labels.get(name) ?? name} from={from} to={to} />
-                  ))}
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
-    </details>
+    <Table aria-label={tables.differences}>
+      <Table.Tbody>
+        {differences.map(({ change, key, fields }) => (
+          <Table.Tr key={key}>
+            <Table.Td valign="top" w="16rem">
+              <Badge variant="dot" tt="none">
+                {tables.changes[change]}
+              </Badge>{' '}
+              <bdi>{key}</bdi>
+            </Table.Td>
+            <Table.Td>
+              {Object.entries(fields).map(([name, { from, to }]) => (
+                <Changed key={name} label={labels.get(name) ?? name} from={from} to={to} />
+              ))}
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
   );
 }

@@ -1,13 +1,10 @@
 /** A table, or what its filters leave of it, as a CSV file: fetched page by page, so that any size works. */
-import { Button, Modal } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
 import { ApiError, type AssetType, api, bodyOf } from '../api/client';
 import { cursorOf } from '../app/cursor';
 import { SYSTEM_FIELDS } from '../app/DataTable';
-import { useLanguage, useNumber } from '../app/language';
+import { Act } from '../app/Dialogs';
+import { useLanguage } from '../app/language';
 import { decimalMark } from '../app/numberText';
-import { Problem } from '../app/Page';
 import { saveCsv } from '../app/saveCsv';
 import { csvOf } from './csv';
 
@@ -21,45 +18,28 @@ const TIMES = ['created_at', 'updated_at'].map((name) => ({ name, type: 'DateTim
 
 export function DownloadTable({ type: { name: table, fields }, filters }: Props) {
   const { language, text } = useLanguage();
-  const { common } = text;
   const columns = [...fields.filter(({ name }) => !SYSTEM_FIELDS.includes(name)), ...TIMES];
-  const number = useNumber();
-  const [rows, setRows] = useState(0);
-  const download = useMutation({
-    mutationFn: async () => {
-      const pages: string[] = [];
-      let cursor: string | undefined = '';
-      let size = 0;
-      let count = 0;
-      while (cursor !== undefined) {
-        try {
-          const query = new URLSearchParams({ ...filters, perPage: String(PAGE_SIZES[size] ?? 25), cursor });
-          const { data, links } = await pageOf(table, query);
-          const csv = csvOf(columns, data, decimalMark(language));
-          // Each page begins with the names of the fields.
-          pages.push(pages.length === 0 ? csv : csv.slice(csv.indexOf('\n') + 1));
-          count += data.length;
-          setRows(count);
-          cursor = cursorOf(links.next);
-        } catch (error) {
-          const isTooLarge = error instanceof ApiError && error.status === TOO_LARGE && size + 1 < PAGE_SIZES.length;
-          if (!isTooLarge) throw error;
-          size += 1;
-        }
+  const download = async () => {
+    const pages: string[] = [];
+    let cursor: string | undefined = '';
+    let size = 0;
+    while (cursor !== undefined) {
+      try {
+        const query = new URLSearchParams({ ...filters, perPage: String(PAGE_SIZES[size] ?? 25), cursor });
+        const { data, links } = await pageOf(table, query);
+        const csv = csvOf(columns, data, decimalMark(language));
+        // Each page begins with the names of the fields.
+        pages.push(pages.length === 0 ? csv : csv.slice(csv.indexOf('\n') + 1));
+        cursor = cursorOf(links.next);
+      } catch (error) {
+        const isTooLarge = error instanceof ApiError && error.status === TOO_LARGE && size + 1 < PAGE_SIZES.length;
+        if (!isTooLarge) throw error;
+        size += 1;
       }
-      saveCsv(`${table}.csv`, pages);
-    },
-  });
-  return (
-    <>
-      <Button size="xs" variant="default" disabled={download.isPending} onClick={() => download.mutate()}>
-        {download.isPending ? common.rows(number(rows)) : common.download}
-      </Button>
-      <Modal opened={download.error !== null} onClose={download.reset} title={common.download}>
-        <Problem error={download.error} />
-      </Modal>
-    </>
-  );
+    }
+    saveCsv(`${table}.csv`, pages);
+  };
+  return <Act label={text.common.download} act={download} />;
 }
 
 const pageOf = (table: string, query: URLSearchParams) =>

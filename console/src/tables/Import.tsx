@@ -314,7 +314,12 @@ function Result({ type, source, checked }: ResultProps) {
           </Button>
         </Alert>
       )}
-      <Differences type={type} differences={differences} />
+      {differences.length > 0 && (
+        <details open>
+          <summary>{text.firstDifferences(differences.length)}</summary>
+          <Differences type={type} differences={differences} />
+        </details>
+      )}
     </>
   );
 }

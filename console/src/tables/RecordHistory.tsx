@@ -1,10 +1,10 @@
 /** A record through time: a slider over its changes, the record as each of them left it, and all of them below. */
-import { ActionIcon, Badge, Button, Group, Slider, Stack, Text, Timeline, Title } from '@mantine/core';
+import { Badge, Button, Group, Slider, Stack, Text, Timeline, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { useLanguage, useText, When } from '../app/language';
-import { Loaded, More } from '../app/Page';
+import { Loaded, More, Past } from '../app/Page';
 import { usePages } from '../app/usePages';
 import { Changed } from './Differences';
 
@@ -53,6 +53,7 @@ export function RecordHistory({ table, recordId, now, children }: Props) {
         };
         return (
           <Stack>
+            {step > 0 && <Past at={changes[step]?.occurred_at ?? ''} onNow={() => show(0)} />}
             {changes.length > 1 && <Steps changes={changes} step={step} onStep={show} />}
             {children(recordAt(now, changes, step), changes[step])}
             <Title order={2} size="h4">
@@ -98,34 +99,15 @@ function Steps({ changes, step, onStep }: StepsProps) {
   const change = changes[step];
   return (
     <Stack gap="xs">
-      <Group wrap="nowrap">
-        <ActionIcon
-          variant="default"
-          disabled={step === last}
-          aria-label={text.tables.earlier}
-          onClick={() => onStep(step + 1)}
-        >
-          ‹
-        </ActionIcon>
-        <Slider
-          flex={1}
-          min={0}
-          max={last}
-          value={last - step}
-          onChange={(at) => onStep(last - at)}
-          label={null}
-          thumbLabel={text.tables.moment}
-          thumbProps={{ 'aria-valuetext': momentOf(last - step) }}
-        />
-        <ActionIcon
-          variant="default"
-          disabled={step === 0}
-          aria-label={text.tables.later}
-          onClick={() => onStep(step - 1)}
-        >
-          ›
-        </ActionIcon>
-      </Group>
+      <Slider
+        min={0}
+        max={last}
+        value={last - step}
+        onChange={(at) => onStep(last - at)}
+        label={null}
+        thumbLabel={text.tables.moment}
+        thumbProps={{ 'aria-valuetext': momentOf(last - step) }}
+      />
       {change !== undefined && (
         <Group gap="xs" role="status">
           <What change={change} />

@@ -5,8 +5,11 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { type AnyRecord, ApiError, type AssetType, api, bodyOf } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { SYSTEM_FIELDS, titleOf, valueText } from '../app/DataTable';
+import { Opens } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
+import { useRoles } from '../app/useRoles';
+import { RecordForm } from './RecordForm';
 import { type Change, RecordHistory } from './RecordHistory';
 
 export function RecordPage() {
@@ -39,13 +42,21 @@ type InTimeProps = { readonly type: AssetType; readonly recordId: string; readon
 
 function InTime({ type, recordId, now }: InTimeProps) {
   const text = useText();
+  const { isAdmin } = useRoles();
   return (
     <Page
       title={now === null ? recordId : titleOf(now)}
       actions={
-        <Anchor component={Link} to={`/tables/${type.name}`}>
-          {type.label}
-        </Anchor>
+        <>
+          <Anchor component={Link} to={`/tables/${type.name}`}>
+            {type.label}
+          </Anchor>
+          {isAdmin && type.kind === 'reference' && now !== null && (
+            <Opens label={text.common.edit} variant="filled">
+              {(close) => <RecordForm type={type} record={now} onClose={close} />}
+            </Opens>
+          )}
+        </>
       }
     >
       <RecordHistory table={type.name} recordId={recordId} now={now}>

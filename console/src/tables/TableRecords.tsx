@@ -1,5 +1,5 @@
 /** Any table as a grid with the API's filters, sorts, totals and pages, now or as it was at a moment. */
-import { ActionIcon, Button, Group, Select, TextInput } from '@mantine/core';
+import { Button, Group, Pill, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -14,12 +14,14 @@ import {
 } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { type Column, Cut, DataTable, Pages, SYSTEM_FIELDS, valueText } from '../app/DataTable';
+import { Opens } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
-import { Empty, Loaded, Page } from '../app/Page';
+import { Empty, Loaded, Page, Past } from '../app/Page';
 import { useRoles } from '../app/useRoles';
 import type { RecordsSearch } from '../routes';
 import { DownloadTable } from './DownloadTable';
+import { RecordForm } from './RecordForm';
 import { AddField } from './Tables';
 
 const OPERATORS = ['', 'eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'null'] as const;
@@ -63,19 +65,13 @@ function Records({ type }: { readonly type: AssetType }) {
   const fields = type.fields.filter(({ name, list: isList }) => !isList && !SYSTEM_FIELDS.includes(name));
   const columns: readonly Column<AnyRecord>[] = [
     ...fields.map((field, at) => columnOf(field, table, at)),
-    {
-      id: 'created_at',
-      label: text.common.created,
-      sort: 'created_at',
-      isHidden: true,
-      cell: (record) => <When at={String(record.created_at)} />,
-    },
-    {
-      id: 'updated_at',
-      label: text.common.changed,
-      sort: 'updated_at',
-      cell: (record) => <When at={String(record.updated_at)} />,
-    },
+    ...(['created_at', 'updated_at'] as const).map((id) => ({
+      id,
+      label: id === 'created_at' ? text.common.created : text.common.changed,
+      sort: id,
+      isHidden: id === 'created_at',
+      cell: (record: AnyRecord) => <When at={String(record[id])} />,
+    })),
   ];
   return (
     <Page
@@ -96,12 +92,16 @@ function Records({ type }: { readonly type: AssetType }) {
               <Button component={Link} to={`/tables/${table}/import`} size="xs" variant="default">
                 {text.imports.title}
               </Button>
-              <AddField table={table} />
+              <Opens label={text.tables.addField}>{(close) => <AddField table={table} onClose={close} />}</Opens>
+              <Opens label={text.tables.addRecord} variant="filled">
+                {(close) => <RecordForm type={type} onClose={close} />}
+              </Opens>
             </>
           )}
         </>
       }
     >
+      {search.at !== undefined && <Past at={search.at} onNow={() => change({ at: undefined })} />}
       <Filters fields={fields} search={search} onChange={change} />
       <Loaded query={list}>
         {({ data: rows, meta }) =>
@@ -184,7 +184,6 @@ function Filters({ fields, search, onChange }: FiltersProps) {
   const [field, setField] = useState<string | null>(null);
   const [operator, setOperator] = useState<string>('');
   const [value, setValue] = useState('');
-  const [at, setAt] = useState(search.at ?? '');
   const filters = search.filters ?? {};
   const add = () => {
     if (field === null || value === '') return;
@@ -203,7 +202,6 @@ function Filters({ fields, search, onChange }: FiltersProps) {
         onSubmit={(event) => {
           event.preventDefault();
           add();
-          if (at !== (search.at ?? '')) onChange({ at: at === '' ? undefined : at });
         }}
       >
         <Select
@@ -229,7 +227,12 @@ function Filters({ fields, search, onChange }: FiltersProps) {
           value={value}
           onChange={({ currentTarget }) => setValue(currentTarget.value)}
         />
-        <MomentInput aria-label={text.tables.at} title={text.tables.at} value={at} onChange={setAt} />
+        <MomentInput
+          aria-label={text.tables.at}
+          title={text.tables.at}
+          value={search.at ?? ''}
+          onChange={(at) => onChange({ at: at === '' ? undefined : at })}
+        />
         <Button type="submit" variant="default">
           {text.common.search}
         </Button>
@@ -237,19 +240,15 @@ function Filters({ fields, search, onChange }: FiltersProps) {
       {Object.keys(filters).length > 0 && (
         <Group gap="xs">
           {Object.entries(filters).map(([name, of]) => (
-            <Button.Group key={name}>
-              <Button.GroupSection variant="default" size="xs">
-                {name}: <bdi>{of.slice(0, 60)}</bdi>
-              </Button.GroupSection>
-              <ActionIcon
-                variant="default"
-                size={30}
-                aria-label={`${text.common.remove}: ${name}`}
-                onClick={() => remove(name)}
-              >
-                ×
-              </ActionIcon>
-            </Button.Group>
+            <Pill
+              key={name}
+              size="md"
+              withRemoveButton
+              removeButtonProps={{ 'aria-label': `${text.common.remove}: ${name}` }}
+              onRemove={() => remove(name)}
+            >
+              {name}: <bdi>{of.slice(0, 60)}</bdi>
+            </Pill>
           ))}
         </Group>
       )}

@@ -1,12 +1,12 @@
 /** All tables of the tenant; admins add tables of their own. */
-import { Button, Checkbox, Group, Select, Stack, TextInput, Title } from '@mantine/core';
+import { Button, Checkbox, Group, Select, Stack, Title } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { operations } from '../../generated/schema';
 import { type AssetType, api, bodyOf } from '../api/client';
 import { assetTypesQuery, tableSummariesQuery } from '../api/queries';
-import { FormDialog } from '../app/Dialogs';
+import { FormDialog, Opens, TextField } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
@@ -17,12 +17,17 @@ type NewField = operations['platformAddField']['requestBody']['content']['applic
 export function Tables() {
   const text = useText().tables;
   const { isAdmin } = useRoles();
+  const add = isAdmin && (
+    <Opens label={text.addTable} size="sm" variant="filled">
+      {(close) => <AddTable onClose={close} />}
+    </Opens>
+  );
   const kinds = [
     { kind: 'reference', title: text.reference },
     { kind: 'master', title: text.master },
   ];
   return (
-    <Page title={text.title} actions={isAdmin && <AddTable />}>
+    <Page title={text.title} actions={add}>
       <Loaded query={useQuery(assetTypesQuery)}>
         {(tables) =>
           kinds.map(({ kind, title }) => (
@@ -84,11 +89,11 @@ function FieldForm({ field, onChange }: { readonly field: NewField; readonly onC
   const text = useText().tables;
   return (
     <Group align="flex-end" gap="xs">
-      <TextInput
+      <TextField
         label={text.technicalName}
         required
         value={field.name}
-        onChange={({ currentTarget }) => onChange({ ...field, name: currentTarget.value })}
+        onText={(name) => onChange({ ...field, name })}
       />
       <Select
         label={text.type}
@@ -99,30 +104,22 @@ function FieldForm({ field, onChange }: { readonly field: NewField; readonly onC
         onChange={(type) => onChange({ ...field, type: type as NewField['type'] })}
       />
       <Stack gap={4}>
-        <Checkbox
-          label={text.required}
-          checked={field.required === true}
-          onChange={({ currentTarget }) => onChange({ ...field, required: currentTarget.checked })}
-        />
-        <Checkbox
-          label={text.filterable}
-          checked={field.filterable === true}
-          onChange={({ currentTarget }) => onChange({ ...field, filterable: currentTarget.checked })}
-        />
-        <Checkbox
-          label={text.sortable}
-          checked={field.sortable === true}
-          onChange={({ currentTarget }) => onChange({ ...field, sortable: currentTarget.checked })}
-        />
+        {(['required', 'filterable', 'sortable'] as const).map((name) => (
+          <Checkbox
+            key={name}
+            label={text[name]}
+            checked={field[name] === true}
+            onChange={({ currentTarget }) => onChange({ ...field, [name]: currentTarget.checked })}
+          />
+        ))}
       </Stack>
     </Group>
   );
 }
 
-function AddTable() {
+function AddTable({ onClose }: { readonly onClose: () => void }) {
   const text = useText();
   const client = useQueryClient();
-  const [isOpen, setOpen] = useState(false);
   const [name, setName] = useState('dyn_');
   const [label, setLabel] = useState('');
   const [fields, setFields] = useState<readonly NewField[]>([{ ...NO_FIELD, name: 'external_id', required: true }]);
@@ -130,96 +127,61 @@ function AddTable() {
   const add = async () => {
     const named = { ...(label === '' ? {} : { label }), ...(unique === null ? {} : { unique_field: unique }) };
     await bodyOf(api.POST('/api/v1/platform/asset-types', { body: { name, ...named, fields: [...fields] } }));
-    setOpen(false);
+    onClose();
     await client.invalidateQueries({ queryKey: assetTypesQuery.queryKey });
   };
   return (
-    <>
-      <Button onClick={() => setOpen(true)}>{text.tables.addTable}</Button>
-      {isOpen && (
-        <FormDialog
-          title={text.tables.addTable}
-          label={text.common.add}
-          act={add}
-          onClose={() => setOpen(false)}
-          size="xl"
-        >
-          {() => (
-            <>
-              <TextInput
-                label={text.tables.technicalName}
-                description={text.tables.technicalHint}
-                required
-                value={name}
-                onChange={({ currentTarget }) => setName(currentTarget.value)}
-              />
-              <TextInput
-                label={text.tables.label}
-                value={label}
-                onChange={({ currentTarget }) => setLabel(currentTarget.value)}
-              />
-              {fields.map((field, at) => (
-                <FieldForm
-                  // biome-ignore lint/suspicious/noArrayIndexKey: fields have no identity before they are added
-                  key={at}
-                  field={field}
-                  onChange={(next) => setFields(fields.map((each, i) => (i === at ? next : each)))}
-                />
-              ))}
-              <Group>
-                <Button size="xs" variant="default" onClick={() => setFields([...fields, NO_FIELD])}>
-                  {text.tables.addField}
-                </Button>
-              </Group>
-              <Select
-                label={text.tables.unique}
-                data={fields.filter((field) => field.name !== '').map((field) => field.name)}
-                value={unique}
-                clearable
-                onChange={setUnique}
-              />
-            </>
-          )}
-        </FormDialog>
+    <FormDialog title={text.tables.addTable} label={text.common.add} act={add} onClose={onClose} size="xl">
+      {() => (
+        <>
+          <TextField
+            label={text.tables.technicalName}
+            description={text.tables.technicalHint}
+            required
+            value={name}
+            onText={setName}
+          />
+          <TextField label={text.tables.label} value={label} onText={setLabel} />
+          {fields.map((field, at) => (
+            <FieldForm
+              // biome-ignore lint/suspicious/noArrayIndexKey: fields have no identity before they are added
+              key={at}
+              field={field}
+              onChange={(next) => setFields(fields.map((each, i) => (i === at ? next : each)))}
+            />
+          ))}
+          <Group>
+            <Button size="xs" variant="default" onClick={() => setFields([...fields, NO_FIELD])}>
+              {text.tables.addField}
+            </Button>
+          </Group>
+          <Select
+            label={text.tables.unique}
+            data={fields.filter((field) => field.name !== '').map((field) => field.name)}
+            value={unique}
+            clearable
+            onChange={setUnique}
+          />
+        </>
       )}
-    </>
+    </FormDialog>
   );
 }
 
-export function AddField({ table }: { readonly table: string }) {
+export function AddField({ table, onClose }: { readonly table: string; readonly onClose: () => void }) {
   const text = useText();
   const client = useQueryClient();
-  const [isOpen, setOpen] = useState(false);
   const [field, setField] = useState<NewField>(NO_FIELD);
   const add = async () => {
     await bodyOf(api.POST('/api/v1/platform/asset-types/{table}/fields', { params: { path: { table } }, body: field }));
-    setOpen(false);
-    setField(NO_FIELD);
-    await Promise.all([
-      client.invalidateQueries({ queryKey: assetTypesQuery.queryKey }),
-      client.invalidateQueries({ queryKey: ['info', table] }),
-    ]);
+    onClose();
+    await Promise.all(
+      [assetTypesQuery.queryKey, ['info', table]].map((queryKey) => client.invalidateQueries({ queryKey })),
+    );
   };
   return (
-    <>
-      <Button size="xs" variant="default" onClick={() => setOpen(true)}>
-        {text.tables.addField}
-      </Button>
-      {isOpen && (
-        <FormDialog
-          title={text.tables.addField}
-          label={text.common.add}
-          act={add}
-          onClose={() => setOpen(false)}
-          size="lg"
-        >
-          {() => (
-            <>
-              <FieldForm field={field} onChange={setField} />
-            </>
-          )}
-        </FormDialog>
-      )}
-    </>
+    <FormDialog title={text.tables.addField} label={text.common.add} act={add} onClose={onClose} size="lg">
+      {() => <FieldForm field={field} onChange={setField} />}
+    </FormDialog>
   );
 }

@@ -1,8 +1,9 @@
 /** Undoes a batch or a clean-up, piece by piece, and shows what that did and what it left alone. */
 import { Alert, Button, Group, List, Modal, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
+import { Opens } from '../app/Dialogs';
 import { useNumber, useText } from '../app/language';
 import { Problem } from '../app/Page';
 
@@ -30,16 +31,7 @@ async function undo({ table, id }: Of, signal: AbortSignal): Promise<Outcome> {
 }
 
 export function Undo({ of }: { readonly of: Of }) {
-  const text = useText().tables;
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <>
-      <Button size="xs" variant="default" onClick={() => setOpen(true)}>
-        {text.undo}
-      </Button>
-      {isOpen && <UndoDialog of={of} onClose={() => setOpen(false)} />}
-    </>
-  );
+  return <Opens label={useText().tables.undo}>{(close) => <UndoDialog of={of} onClose={close} />}</Opens>;
 }
 
 function UndoDialog({ of, onClose }: { readonly of: Of; readonly onClose: () => void }) {

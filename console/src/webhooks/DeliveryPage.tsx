@@ -2,7 +2,7 @@
 import { Alert, Code, Group, Paper, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { Act } from '../app/Dialogs';
@@ -10,6 +10,7 @@ import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
+import { OrderLink } from '../orders/OrderLink';
 import { DeliveryStateBadge } from './DeliveryStateBadge';
 
 const READ_EACH_MS = 3_000;
@@ -47,11 +48,7 @@ export function DeliveryPage() {
           <Group gap="xs">
             <DeliveryStateBadge state={of.state} />
             <When at={of.requested_at} />
-            {of.order_id !== null && (
-              <Link to="/orders/$orderId" params={{ orderId: of.order_id }}>
-                {text.orders.one}
-              </Link>
-            )}
+            {of.order_id !== null && <OrderLink id={of.order_id} />}
             {of.reason !== null && <Text className="text">{of.reason}</Text>}
           </Group>
           {of.attempts.map((attempt) => (
@@ -94,27 +91,19 @@ function Attempt({ path, attempt }: AttemptProps) {
             {attempt.duration_ms !== null && ` · ${number(attempt.duration_ms)} ms`}
           </Text>
         </Group>
-        <Facts
-          label={`${attempt.attempt}`}
-          facts={[
-            [text.url, attempt.url],
-            ['SHA-256', attempt.body_sha256],
-            ...(attempt.reason === null ? [] : [[text.answer, attempt.reason] as const]),
-          ]}
-        />
-        {attempt.response_body !== null && attempt.response_body !== '' && (
-          <Code block className="text">
-            {attempt.response_body}
-          </Code>
-        )}
+        <Text size="sm" className="mono text">
+          POST {attempt.url}
+        </Text>
         <details onToggle={({ currentTarget }) => setBodyShown(currentTarget.open)}>
           <summary>{text.body}</summary>
           {isBodyShown && (
             <Loaded query={body}>
-              {({ body: sent, sha256 }) => (
+              {({ headers, body: sent, sha256 }) => (
                 <Stack gap="xs" pt="xs">
+                  <Facts label={text.headers} facts={Object.entries(headers).map(([name, of]) => [name, String(of)])} />
                   <Alert color={sha256 === attempt.body_sha256 ? 'green' : 'yellow'} p="xs">
-                    {sha256 === attempt.body_sha256 ? text.proved : text.notProved}
+                    {sha256 === attempt.body_sha256 ? text.proved : text.notProved}{' '}
+                    <span className="mono">SHA-256 {attempt.body_sha256}</span>
                   </Alert>
                   <Code block className="text">
                     {readable(sent)}
@@ -124,6 +113,17 @@ function Attempt({ path, attempt }: AttemptProps) {
             </Loaded>
           )}
         </details>
+        <Text fw={600} size="sm">
+          {text.answer}
+        </Text>
+        <Text size="sm" className="text">
+          {attempt.status === null ? '' : `HTTP ${attempt.status}`} {attempt.reason}
+        </Text>
+        {attempt.response_body !== null && attempt.response_body !== '' && (
+          <Code block className="text">
+            {readable(attempt.response_body)}
+          </Code>
+        )}
       </Stack>
     </Paper>
   );

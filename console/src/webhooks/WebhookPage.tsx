@@ -1,25 +1,27 @@
 /** One webhook: its state, its secret, and its deliveries as they come. */
-import { Button, Checkbox, Group, MultiSelect, Paper, Select, Stack, Text } from '@mantine/core';
+import { Checkbox, Group, MultiSelect, Paper, Select, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
-import { Act, Asked, FormDialog, SecretOnce } from '../app/Dialogs';
+import { Act, Asked, FormDialog, Opens, SecretOnce } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, More, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { usePages } from '../app/usePages';
 import { useRoles } from '../app/useRoles';
+import { OrderField, OrderLink } from '../orders/OrderLink';
 import { DeliveryStateBadge } from './DeliveryStateBadge';
-import { SuccessByHour } from './SuccessByHour';
-import { type Webhook, WebhookForm, WebhookState } from './Webhooks';
+import { deliveriesSince, MAX_DELIVERIES, SuccessByHour } from './SuccessByHour';
+import { EVENTS, type Webhook, WebhookForm, WebhookState } from './Webhooks';
 
 type Delivery = Schemas['Delivery'];
 type EventKind = Webhook['events'][number];
 
 const READ_EACH_MS = 5_000;
+const DAY_MS = 86_400_000;
 
 export function WebhookPage() {
   const { webhookId } = getRouteApi('/webhooks/$webhookId').useParams();
@@ -38,9 +40,9 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const { isAdmin } = useRoles();
-  const [isEditing, setEditing] = useState(false);
   const [secret, setSecret] = useState<string | undefined>();
   const path = { params: { path: { webhook_id: webhook.id } } };
+  const name = webhook.name || webhook.url;
   const refresh = () => client.invalidateQueries({ queryKey: ['webhooks'] });
   const then = (request: () => Promise<unknown>) => async () => {
     await request();
@@ -50,12 +52,10 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
     then(() => bodyOf(api.PUT('/api/v1/platform/webhooks/{webhook_id}', { ...path, body: { enabled } })));
   return (
     <Page
-      title={webhook.name || webhook.url}
+      title={name}
       actions={
         isAdmin && (
-          <Button variant="default" size="xs" onClick={() => setEditing(true)}>
-            {text.common.edit}
-          </Button>
+          <Opens label={text.common.edit}>{(close) => <WebhookForm webhook={webhook} onClose={close} />}</Opens>
         )
       }
     >
@@ -67,12 +67,13 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
           {isAdmin && (
             <Group gap="xs">
               {webhook.enabled ? (
-                <Asked label={text.webhooks.disable} act={switchTo(false)} />
+                <Asked label={text.webhooks.disable} of={name} why={text.webhooks.disableWhy} act={switchTo(false)} />
               ) : (
                 <Act label={text.webhooks.enable} act={switchTo(true)} />
               )}
               <Asked
                 label={text.webhooks.rotate}
+                of={name}
                 why={text.webhooks.rotateWhy}
                 color="indigo"
                 act={then(async () => {
@@ -80,10 +81,13 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
                   setSecret(data.secret);
                 })}
               />
-              <SendTest webhook={webhook} />
-              <Backfill webhook={webhook} />
+              <Opens label={text.webhooks.test} disabled={!webhook.enabled}>
+                {(close) => <TestDialog webhook={webhook} onClose={close} />}
+              </Opens>
               <Asked
                 label={text.webhooks.remove}
+                of={name}
+                why={text.webhooks.removeWhy}
                 act={async () => {
                   await bodyOf(api.DELETE('/api/v1/platform/webhooks/{webhook_id}', path));
                   await refresh();
@@ -95,125 +99,152 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
         </Stack>
       </Paper>
       <Deliveries webhook={webhook} />
-      {isEditing && <WebhookForm webhook={webhook} onClose={() => setEditing(false)} />}
       {secret !== undefined && (
         <SecretOnce
           title={text.webhooks.secret}
           values={[[text.webhooks.secret, secret]]}
           onClose={() => setSecret(undefined)}
-        >
-          <Text size="sm">{text.webhooks.rotateWhy}</Text>
-        </SecretOnce>
+        />
       )}
     </Page>
   );
 }
 
-function SendTest({ webhook }: { readonly webhook: Webhook }) {
-  const text = useText();
+function TestDialog({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }) {
+  const text = useText().webhooks;
   const client = useQueryClient();
-  const [event] = webhook.events;
+  const [event, setEvent] = useState<EventKind>(webhook.events[0] ?? 'order.approved');
+  const act = async () => {
+    const params = { path: { webhook_id: webhook.id } };
+    await bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/test', { params, body: { event } }));
+    notifications.show({ message: text.testSent });
+    onClose();
+    await client.invalidateQueries({ queryKey: ['deliveries', webhook.id] });
+  };
   return (
-    <Act
-      label={text.webhooks.test}
-      isDisabled={!webhook.enabled || event === undefined}
-      act={async () => {
-        const params = { path: { webhook_id: webhook.id } };
-        await bodyOf(
-          api.POST('/api/v1/platform/webhooks/{webhook_id}/test', { params, body: { event: event as EventKind } }),
-        );
-        notifications.show({ message: text.webhooks.testSent });
-        await client.invalidateQueries({ queryKey: ['deliveries', webhook.id] });
-      }}
-    />
+    <FormDialog title={text.test} label={text.test} act={act} onClose={onClose}>
+      {() => (
+        <Select
+          data-autofocus
+          label={text.event}
+          allowDeselect={false}
+          data={[...EVENTS]}
+          value={event}
+          onChange={(next) => setEvent(next ?? event)}
+        />
+      )}
+    </FormDialog>
   );
 }
 
-/** Sends events since a time, or those among them whose delivery failed. */
-function Backfill({ webhook }: { readonly webhook: Webhook }) {
+type BackfillProps = { readonly webhook: Webhook; readonly isFailed: boolean; readonly onClose: () => void };
+
+/** Sends events since a time, or those among them whose delivery failed: their number first. */
+function BackfillDialog({ webhook, isFailed, onClose }: BackfillProps) {
   const text = useText().webhooks;
-  const [isOpen, setOpen] = useState(false);
-  const [from, setFrom] = useState('');
+  const number = useNumber();
+  const [from, setFrom] = useState(() => new Date(Date.now() - DAY_MS).toISOString());
   const [events, setEvents] = useState<readonly string[]>(webhook.events);
-  const [failedOnly, setFailedOnly] = useState(false);
+  const [failedOnly, setFailedOnly] = useState(isFailed);
+  const found = useQuery({
+    queryKey: ['deliveries', webhook.id, 'since', from, failedOnly],
+    enabled: from !== '',
+    queryFn: ({ signal }) =>
+      deliveriesSince(webhook.id, { since: from, ...(failedOnly ? { state: 'failed' } : {}) }, signal),
+  });
+  const count = found.data?.filter(({ kind }) => events.includes(kind)).length;
   const act = async () => {
     const params = { path: { webhook_id: webhook.id } };
     const body = { from, events: events as EventKind[], failed_only: failedOnly };
     await bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/backfill', { params, body }));
     notifications.show({ message: text.backfillSent });
-    setOpen(false);
+    onClose();
   };
   return (
-    <>
-      <Button size="xs" variant="default" onClick={() => setOpen(true)}>
-        {text.backfill}
-      </Button>
-      {isOpen && (
-        <FormDialog
-          title={text.backfill}
-          label={text.backfill}
-          act={act}
-          onClose={() => setOpen(false)}
-          isReady={from !== ''}
-        >
-          {(errorOf) => (
-            <>
-              <MomentInput
-                data-autofocus
-                label={text.backfillFrom}
-                required
-                value={from}
-                error={errorOf('from')}
-                onChange={setFrom}
-              />
-              <MultiSelect label={text.events} data={webhook.events} value={[...events]} onChange={setEvents} />
-              <Checkbox
-                label={text.failedOnly}
-                checked={failedOnly}
-                onChange={({ currentTarget }) => setFailedOnly(currentTarget.checked)}
-              />
-            </>
+    <FormDialog
+      title={text.backfill}
+      label={text.backfill}
+      act={act}
+      onClose={onClose}
+      isReady={from !== '' && events.length > 0 && !(failedOnly && count === 0)}
+    >
+      {(errorOf) => (
+        <>
+          <MomentInput
+            data-autofocus
+            label={text.backfillFrom}
+            required
+            value={from}
+            error={errorOf('from')}
+            onChange={setFrom}
+          />
+          <MultiSelect label={text.events} data={webhook.events} value={[...events]} onChange={setEvents} />
+          <Checkbox
+            label={text.failedOnly}
+            checked={failedOnly}
+            onChange={({ currentTarget }) => setFailedOnly(currentTarget.checked)}
+          />
+          {count !== undefined && (
+            <Text role="status" size="sm" fw={600}>
+              {(failedOnly ? text.foundFailed : text.found)(
+                `${number(count)}${(found.data?.length ?? 0) >= MAX_DELIVERIES ? '+' : ''}`,
+              )}
+            </Text>
           )}
-        </FormDialog>
+        </>
       )}
-    </>
+    </FormDialog>
   );
 }
 
 function Deliveries({ webhook }: { readonly webhook: Webhook }) {
-  const text = useText().webhooks;
-  const common = useText().common;
-  const [state, setState] = useState<Delivery['state'] | null>(null);
+  const { webhooks: text, common, orders } = useText();
+  const { isAdmin } = useRoles();
+  const [asked, setAsked] = useState<{ readonly [name in 'state' | 'event' | 'order_id']?: string | undefined }>({});
+  const set = (name: keyof typeof asked) => (value: string | null) =>
+    setAsked({ ...asked, [name]: value ?? undefined });
   const list = usePages(
-    ['deliveries', webhook.id, state],
+    ['deliveries', webhook.id, asked],
     async (cursor) =>
       bodyOf(
         api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries', {
-          params: {
-            path: { webhook_id: webhook.id },
-            query: { state: state ?? undefined, cursor } as object,
-          },
+          params: { path: { webhook_id: webhook.id }, query: { ...asked, cursor } as object },
         }),
       ),
     READ_EACH_MS,
   );
+  const isFiltered = Object.values(asked).some((value) => value !== undefined);
   return (
     <Stack>
-      <Group justify="space-between">
+      <SuccessByHour webhookId={webhook.id} />
+      <Group align="flex-end">
         <Select
-          aria-label={common.status}
+          label={common.status}
           placeholder={common.all}
           clearable
           data={(['open', 'succeeded', 'failed'] as const).map((each) => ({ value: each, label: text.state[each] }))}
-          value={state}
-          onChange={(next) => setState(next as Delivery['state'] | null)}
+          value={asked.state ?? null}
+          onChange={set('state')}
         />
-        <SuccessByHour webhookId={webhook.id} />
+        <Select
+          label={text.event}
+          placeholder={common.all}
+          clearable
+          data={[...EVENTS]}
+          value={asked.event ?? null}
+          onChange={set('event')}
+        />
+        <OrderField label={orders.one} value={asked.order_id} onChange={set('order_id')} />
+        {isAdmin && (
+          <Opens label={text.backfill} size="sm">
+            {(close) => <BackfillDialog webhook={webhook} isFailed={asked.state === 'failed'} onClose={close} />}
+          </Opens>
+        )}
       </Group>
       <Loaded query={list}>
         {({ pages }) => {
           const deliveries = pages.flatMap(({ data }) => data);
-          if (deliveries.length === 0) return <Empty>{text.noDeliveries}</Empty>;
+          if (deliveries.length === 0) return <Empty>{isFiltered ? common.noMatch : text.noDeliveries}</Empty>;
           return <DeliveryTable webhookId={webhook.id} deliveries={deliveries} />;
         }}
       </Loaded>
@@ -229,7 +260,7 @@ function DeliveryTable({
   readonly webhookId: string;
   readonly deliveries: readonly Delivery[];
 }) {
-  const { webhooks: text, common } = useText();
+  const { webhooks: text, common, orders } = useText();
   const number = useNumber();
   return (
     <Rows
@@ -238,6 +269,7 @@ function DeliveryTable({
       heads={[
         { label: text.requested },
         { label: text.event },
+        { label: orders.one },
         { label: common.status },
         { label: text.attempts, isNumber: true },
         { label: text.duration, isNumber: true },
@@ -256,6 +288,7 @@ function DeliveryTable({
               <When at={delivery.requested_at} />
             </Link>,
             delivery.kind,
+            delivery.order_id !== null && <OrderLink key="order" id={delivery.order_id} />,
             <DeliveryStateBadge key="state" state={delivery.state} />,
             delivery.attempts.length,
             last?.duration_ms == null ? '' : `${number(last.duration_ms)} ms`,

@@ -1,20 +1,21 @@
 /** The webhooks of the tenant. */
-import { Badge, Button, Group, MultiSelect, Text, Textarea, TextInput } from '@mantine/core';
+import { Badge, Group, MultiSelect, Text, Textarea } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { webhooksQuery } from '../api/queries';
 import { Cut } from '../app/DataTable';
-import { FormDialog, SecretOnce } from '../app/Dialogs';
+import { FormDialog, Opens, SecretOnce, TextField } from '../app/Dialogs';
 import { useText } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
+import { Health } from './SuccessByHour';
 
 export type Webhook = Schemas['Webhook'];
 
-const EVENTS: Webhook['events'] = [
+export const EVENTS: Webhook['events'] = [
   'order.created',
   'order.updated',
   'order.status_changed',
@@ -27,8 +28,11 @@ const EVENTS: Webhook['events'] = [
 export function Webhooks() {
   const text = useText();
   const { isAdmin } = useRoles();
-  const [isAdding, setAdding] = useState(false);
-  const add = isAdmin && <Button onClick={() => setAdding(true)}>{text.webhooks.add}</Button>;
+  const add = isAdmin && (
+    <Opens label={text.webhooks.add} size="sm" variant="filled">
+      {(close) => <WebhookForm onClose={close} />}
+    </Opens>
+  );
   return (
     <Page title={text.webhooks.title} actions={add}>
       <Loaded query={useQuery(webhooksQuery)}>
@@ -40,18 +44,21 @@ export function Webhooks() {
               label={text.webhooks.title}
               heads={[
                 { label: text.common.name },
-                { label: text.webhooks.url },
-                { label: text.webhooks.events },
+                { label: text.webhooks.events, isText: true },
+                { label: text.webhooks.lastDay },
                 { label: text.common.status },
               ]}
               rows={webhooks.map((webhook) => ({
                 id: webhook.id,
                 cells: [
-                  <Link key="name" to="/webhooks/$webhookId" params={{ webhookId: webhook.id }}>
-                    <Cut>{webhook.name || webhook.id}</Cut>
-                  </Link>,
-                  <Cut key="url">{webhook.url}</Cut>,
+                  <div key="name">
+                    <Link to="/webhooks/$webhookId" params={{ webhookId: webhook.id }}>
+                      <Cut>{webhook.name || webhook.id}</Cut>
+                    </Link>
+                    <Cut>{webhook.url}</Cut>
+                  </div>,
                   webhook.events.join(', '),
+                  <Health key="health" webhookId={webhook.id} />,
                   <WebhookState key="state" webhook={webhook} />,
                 ],
               }))}
@@ -59,7 +66,6 @@ export function Webhooks() {
           )
         }
       </Loaded>
-      {isAdding && <WebhookForm onClose={() => setAdding(false)} />}
     </Page>
   );
 }
@@ -116,7 +122,7 @@ export function WebhookForm({ webhook, onClose }: { readonly webhook?: Webhook; 
   }
   return (
     <FormDialog
-      title={webhook === undefined ? text.webhooks.add : text.webhooks.one}
+      title={webhook === undefined ? text.webhooks.add : `${text.common.edit}: ${webhook.name || webhook.url}`}
       label={webhook === undefined ? text.common.add : text.common.save}
       act={save}
       onClose={onClose}
@@ -125,20 +131,14 @@ export function WebhookForm({ webhook, onClose }: { readonly webhook?: Webhook; 
     >
       {(errorOf) => (
         <>
-          <TextInput
-            data-autofocus
-            label={text.common.name}
-            value={name}
-            error={errorOf('name')}
-            onChange={({ currentTarget }) => setName(currentTarget.value)}
-          />
-          <TextInput
+          <TextField data-autofocus label={text.common.name} value={name} error={errorOf('name')} onText={setName} />
+          <TextField
             label={text.webhooks.url}
             required
             placeholder="https://erp.example.com/orders"
             value={url}
             error={errorOf('url')}
-            onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+            onText={setUrl}
           />
           <MultiSelect
             label={text.webhooks.events}
