@@ -72,7 +72,7 @@ function EntryFacts({ entry }: { readonly entry: Entry }) {
   ] as const;
   return (
     <>
-      <Facts label={entry.kind} facts={rows} />
+      <Facts label={entry.kind} facts={rows.filter(([, value]) => value)} />
       <Proof event={entry.event_id} />
     </>
   );
