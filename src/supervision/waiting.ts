@@ -8,15 +8,19 @@ export async function sleep(milliseconds: number, signal?: AbortSignal): Promise
 /** How long work may hold the event loop, in milliseconds. */
 const WITHOUT_PAUSE_MS = 3;
 
-const waitingForTurn: (() => void)[] = [];
+/** Callers by group; the group whose turn is next is the first. */
+const waitingForTurn = new Map<string, (() => void)[]>();
 
 /** Lets one caller after the other go on until they have held the event loop for long enough. */
 function takeTurn(): void {
   const until = performance.now() + WITHOUT_PAUSE_MS;
   const goOn = (): void => {
-    waitingForTurn.shift()?.();
+    const [[group, line] = ['', []]] = waitingForTurn;
+    line.shift()?.();
+    waitingForTurn.delete(group);
+    if (line.length > 0) waitingForTurn.set(group, line);
     // A tick that a microtask asks for comes after all microtasks, so after what the caller does before it waits again.
-    if (waitingForTurn.length > 0) queueMicrotask(() => process.nextTick(next));
+    if (waitingForTurn.size > 0) queueMicrotask(() => process.nextTick(next));
   };
   const next = (): void => void (performance.now() < until ? goOn() : setImmediate(takeTurn));
   goOn();
@@ -25,11 +29,15 @@ function takeTurn(): void {
 /**
  * Resolves in a later turn of the event loop. Callers that have little to do share a turn, for a few milliseconds at most:
  * with `setImmediate` alone all would go on in the same turn, and input would wait for all of them: a health check 2 s beside
- * 300 reads of records of a megabyte, and 30 ms this way.
+ * 300 reads of records of a megabyte, and 30 ms this way. Groups, such as tenants, go on in turn, so that none waits for all
+ * callers of another: 40 ms in place of 2 s for a list of a tenant that has one caller.
  */
-export function nextTurn(): Promise<void> {
+export function nextTurn(group = ''): Promise<void> {
   return new Promise((resolve) => {
-    if (waitingForTurn.push(resolve) === 1) setImmediate(takeTurn);
+    if (waitingForTurn.size === 0) setImmediate(takeTurn);
+    const line = waitingForTurn.get(group);
+    if (line === undefined) waitingForTurn.set(group, [resolve]);
+    else line.push(resolve);
   });
 }
 
