@@ -25,8 +25,9 @@ export class Cancellation {
     if (this.#reason !== undefined) throw this.#reason;
   }
 
-  /** Calls the callback at the cancellation. @returns a function that removes it */
+  /** Calls the callback at the cancellation, or at once after it. @returns a function that removes it */
   onCancel(callback: () => void): () => void {
+    if (this.#reason !== undefined) callback();
     this.#callbacks ??= new Set();
     const callbacks = this.#callbacks.add(callback);
     return () => callbacks.delete(callback);
@@ -38,9 +39,7 @@ export class Cancellation {
     const controller = new AbortController();
     // Each read of a request listens.
     setMaxListeners(0, controller.signal);
-    const abort = (): void => controller.abort(this.#reason);
-    if (this.#reason === undefined) this.onCancel(abort);
-    else abort();
+    this.onCancel(() => controller.abort(this.#reason));
     this.#signal = controller.signal;
     return this.#signal;
   }

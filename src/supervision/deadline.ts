@@ -35,9 +35,7 @@ export class Deadline extends Cancellation {
   /** Returns the work's outcome if it comes in time; a later one is ignored. @throws the reason of the cancellation */
   within<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const giveUp = (): void => reject(this.reason);
-      const forget = this.onCancel(giveUp);
-      if (this.reason !== undefined) giveUp();
+      const forget = this.onCancel(() => reject(this.reason));
       work.then(resolve, reject).finally(forget);
     });
   }

@@ -34,11 +34,7 @@ export class FairQueue {
    */
   async run<T>(group: string, work: () => Promise<T>, cancellation?: Cancellation): Promise<T> {
     const leave = await this.enter(group, cancellation);
-    try {
-      return await work();
-    } finally {
-      leave();
-    }
+    return (async () => work())().finally(leave);
   }
 
   /** As `run`, for work that ends elsewhere. @returns a function to call once, at its end */

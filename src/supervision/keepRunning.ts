@@ -55,12 +55,11 @@ export async function keepRunning(
   { signal, backoff, onFailure }: KeepRunningOptions,
 ): Promise<void> {
   let failures = 0;
-  const succeeded = (): void => {
-    failures = 0;
-  };
   for (; !signal.aborted; failures += 1) {
     const startedAt = performance.now();
-    const error = await run(succeeded).then(
+    const error = await run(() => {
+      failures = 0;
+    }).then(
       () => new Error('It ended by itself.'),
       (thrown: unknown) => thrown,
     );

@@ -8,7 +8,7 @@ export async function sleep(milliseconds: number, signal?: AbortSignal): Promise
 /** How long work may hold the event loop, in milliseconds. */
 const WITHOUT_PAUSE_MS = 3;
 
-/** Callers by group; the group whose turn is next is the first. */
+/** By group, such as a tenant; the one whose turn is next comes first. */
 const waitingForTurn = new Map<string, (() => void)[]>();
 
 /** Lets one caller after the other go on until they have held the event loop for long enough. */
@@ -29,8 +29,7 @@ function takeTurn(): void {
 /**
  * Resolves in a later turn of the event loop. Callers that have little to do share a turn, for a few milliseconds at most:
  * with `setImmediate` alone all would go on in the same turn, and input would wait for all of them: a health check 2 s beside
- * 300 reads of records of a megabyte, and 30 ms this way. Groups, such as tenants, go on in turn, so that none waits for all
- * callers of another: 40 ms in place of 2 s for a list of a tenant that has one caller.
+ * 300 reads of records of a megabyte, and 30 ms this way. Tenants go on in turn: beside them another's list waited 2 s as well.
  */
 export function nextTurn(group = ''): Promise<void> {
   return new Promise((resolve) => {
