@@ -25,14 +25,16 @@ let pages: readonly (readonly [path: string, heading: string | RegExp])[];
 beforeAll(async () => {
   [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
   const [order] = await addOrders(acme(), 3);
+  let flawed = order;
   await acme().batch(
     'dyn_party',
     HOSTILE.map((name, at) => ({ external_id: `H${at}`, name })),
   );
   for (const [at, name] of HOSTILE.entries()) {
-    await acme().create('dyn_stock_order', {
+    flawed = await acme().create('dyn_stock_order', {
       customer_reference: name.slice(0, 100),
       buyer_customer_party_id: `H${at}`,
+      lines: [{ quantity: 0 }],
     });
   }
   const webhook = await addWebhook(acme(), 'https://example.com/hook', { name: HOSTILE[0] });
@@ -43,6 +45,7 @@ beforeAll(async () => {
     ['/refused', 'Refused by the ERP'],
     ['/archive', 'Archive'],
     [`/orders/${order?.id}`, /PO-001/],
+    [`/orders/${flawed?.id}`, /constructor/],
     ['/tables', 'Tables'],
     ['/tables/dyn_party', 'Parties'],
     [`/tables/dyn_party/records/${data[0]?.id}`, /./],

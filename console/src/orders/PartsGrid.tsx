@@ -25,10 +25,11 @@ type Props = {
 
 export function PartsGrid({ relationship, order, draft, onChange, ...more }: Props) {
   const { name } = relationship;
-  const changed = draft.parts[name];
-  const parts = useMemo(() => changed ?? partsOf(NO_DRAFT, order, name), [changed, order, name]);
+  // The same rows before and after the first change, so that only the changed one is rendered again.
+  const saved = useMemo(() => partsOf(NO_DRAFT, order, name), [order, name]);
+  const parts = draft.parts[name] ?? saved;
   const setParts = useEvent((change: ChangeParts) =>
-    onChange((present) => ({ ...present, parts: { ...present.parts, [name]: change(partsOf(present, order, name)) } })),
+    onChange((present) => ({ ...present, parts: { ...present.parts, [name]: change(present.parts[name] ?? saved) } })),
   );
   return (
     <Paper withBorder p="md" data-field={name}>

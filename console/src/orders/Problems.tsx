@@ -34,6 +34,12 @@ export function useErrors(messages: readonly Message[]): ReadonlyMap<string, str
 const goTo = (field: string): void =>
   document.querySelector<HTMLElement>(`[data-field="${CSS.escape(field)}"] :is(input, textarea, button)`)?.focus();
 
+/** `2: ` of `lines.1.item_id`. */
+const rowIn = (field: string): string => {
+  const [, row] = /\.(\d+)\./.exec(field) ?? [];
+  return row === undefined ? '' : `${Number(row) + 1}: `;
+};
+
 type NotesProps = { readonly reasons: readonly string[]; readonly problems: readonly Message[] };
 
 /** What is to be known before anything is done: reasons of the ERP, and problems. */
@@ -59,6 +65,7 @@ export function Notes({ reasons, problems }: NotesProps) {
             {problems.map(({ field, message }) => (
               <List.Item key={field}>
                 <Anchor component="button" size="sm" ta="start" onClick={() => goTo(field)}>
+                  {rowIn(field)}
                   {message}
                 </Anchor>
               </List.Item>
