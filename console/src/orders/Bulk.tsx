@@ -1,5 +1,5 @@
 /** One action on many orders: which they are is shown first, and then what came of each. */
-import { Button, Group, Menu, Modal, ScrollArea, Stack, Table, Text, Textarea } from '@mantine/core';
+import { Button, Group, Modal, ScrollArea, Stack, Table, Text, Textarea } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -9,7 +9,7 @@ import { Problem } from '../app/Page';
 import { approve } from './approveLater';
 import { reject } from './Decisions';
 
-const ACTIONS = ['approve', 'validate', 'reject'] as const;
+const ACTIONS = ['reject', 'validate', 'approve'] as const;
 type Action = (typeof ACTIONS)[number];
 
 /** Requests at once: the ERP's webhook gets them in this order, more or less. */
@@ -28,23 +28,12 @@ export function Bulk({ orders, onDone }: Props) {
   const labels = { approve: text.approve, validate: text.markValidated, reject: text.reject };
   return (
     <>
-      <Button disabled={count === 0} onClick={() => setAction('approve')}>
-        {text.approveSelected(count)}
-      </Button>
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <Button variant="default" disabled={count === 0}>
-            {text.more}
+      {count > 0 &&
+        ACTIONS.map((each) => (
+          <Button key={each} variant={each === 'approve' ? 'filled' : 'default'} onClick={() => setAction(each)}>
+            {each === 'approve' ? text.approveSelected(count) : labels[each]}
           </Button>
-        </Menu.Target>
-        <Menu.Dropdown>
-          {(['validate', 'reject'] as const).map((each) => (
-            <Menu.Item key={each} onClick={() => setAction(each)}>
-              {labels[each]}
-            </Menu.Item>
-          ))}
-        </Menu.Dropdown>
-      </Menu>
+        ))}
       {action !== undefined && (
         <BulkDialog
           action={action}

@@ -1,5 +1,5 @@
 /** What a list of orders shows: its search and filters, and the views to which a person has given a name. */
-import { Button, Group, Select, TextInput } from '@mantine/core';
+import { Button, Chip, CloseButton, Group, Select, TextInput } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -108,56 +108,36 @@ export function Views({ queue, search, onChange }: Props) {
   const builtIn = queue === ARCHIVE ? ofAll : [...ofAll, { name: orders.overdue, search: { to: yesterday() } }];
   const views: readonly View[] = [...builtIn, ...kept];
   const isShown = (view: View): boolean => textOf(view.search) === textOf(search);
-  const others = (gone: string) => kept.filter((view) => view.name !== gone);
-  const keep = (form: HTMLFormElement) => {
-    const { page: _, ...shown } = search;
-    const name = String(new FormData(form).get('name')).trim();
-    if (name !== '') setKept([...others(name), { name, search: shown }]);
-    setNaming(false);
+  /** In place of the one with the same name; it is removed without a search. */
+  const keep = (name: string, shown?: OrdersSearch) => {
+    const others = kept.filter((view) => view.name !== name);
+    setKept(shown === undefined ? others : [...others, { name, search: JSON.parse(textOf(shown)) }]);
   };
   return (
     <Group gap="xs" role="group" aria-label={orders.views}>
       {views.map((view, at) => (
-        <Button.Group key={view.name}>
-          <Button
-            size="compact-sm"
-            radius="xl"
-            variant={isShown(view) ? 'filled' : 'default'}
-            aria-pressed={isShown(view)}
-            onClick={() => onChange(view.search)}
-          >
+        <Group key={view.name} gap={2}>
+          <Chip size="xs" checked={isShown(view)} onChange={() => onChange(view.search)}>
             <bdi>{view.name}</bdi>
-          </Button>
+          </Chip>
           {at >= builtIn.length && (
-            <Button
-              size="compact-sm"
-              radius="xl"
-              variant="default"
-              aria-label={`${common.remove}: ${view.name}`}
-              onClick={() => setKept(others(view.name))}
-            >
-              ×
-            </Button>
+            <CloseButton size="sm" aria-label={`${common.remove}: ${view.name}`} onClick={() => keep(view.name)} />
           )}
-        </Button.Group>
+        </Group>
       ))}
       {isNaming ? (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            keep(event.currentTarget);
-          }}
+        <TextInput
+          size="xs"
+          autoFocus
+          maxLength={60}
+          placeholder={common.name}
+          aria-label={common.name}
           onBlur={() => setNaming(false)}
-        >
-          <TextInput
-            name="name"
-            size="xs"
-            autoFocus
-            maxLength={60}
-            placeholder={common.name}
-            aria-label={common.name}
-          />
-        </form>
+          onKeyDown={({ key, currentTarget: { value } }) => {
+            if (key === 'Enter' && value.trim() !== '') keep(value.trim(), search);
+            if (key === 'Enter' || key === 'Escape') setNaming(false);
+          }}
+        />
       ) : (
         !views.some(isShown) && (
           <Button size="compact-sm" variant="subtle" onClick={() => setNaming(true)}>

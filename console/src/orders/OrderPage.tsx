@@ -1,5 +1,5 @@
 /** One order: its fields and lines as a form, the problems beside what they concern, and what a clerk does with it. */
-import { Button, Grid, Group, Paper, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
+import { Button, Grid, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useBlocker, useNavigate } from '@tanstack/react-router';
@@ -27,7 +27,6 @@ import {
   writableFields,
 } from './draft';
 import { Facts } from './Facts';
-import { OrderDeliveries } from './OrderDeliveries';
 import { namesOfParts, OrderHistory } from './OrderHistory';
 import { PartsGrid } from './PartsGrid';
 import { Conflict, Notes, refusalsIn, stillTrue, useErrors } from './Problems';
@@ -205,7 +204,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
               action="approve"
               onDone={next}
               isPending={approve.isPending}
-              onSimple={may('approve') && order.problems.length > 0 ? undefined : () => approve.mutate()}
+              onSimple={may('approve') && !hasChanged && order.problems.length > 0 ? undefined : () => approve.mutate()}
             />
           )}
           {isReader && (
@@ -271,18 +270,10 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
           </Stack>
         </Grid.Col>
         <Grid.Col span={{ base: 12, xl: 3 }}>
-          <Tabs defaultValue="history" keepMounted={false}>
-            <Tabs.List>
-              <Tabs.Tab value="history">{text.orders.history}</Tabs.Tab>
-              <Tabs.Tab value="deliveries">{text.orders.deliveries}</Tabs.Tab>
-            </Tabs.List>
-            <Tabs.Panel value="history" pt="sm">
-              <OrderHistory orderId={order.id} names={namesOfParts(order)} />
-            </Tabs.Panel>
-            <Tabs.Panel value="deliveries" pt="sm">
-              <OrderDeliveries orderId={order.id} />
-            </Tabs.Panel>
-          </Tabs>
+          <Title order={2} size="h4" mb="sm">
+            {text.orders.history}
+          </Title>
+          <OrderHistory orderId={order.id} names={namesOfParts(order)} />
         </Grid.Col>
       </Grid>
     </Page>

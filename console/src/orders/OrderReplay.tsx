@@ -75,6 +75,14 @@ function Delivery({ delivery }: { readonly delivery: Step['deliveries'][number] 
       <summary>
         {delivery.kind}: {text.state[delivery.state]} ({number(delivery.attempts.length)})
       </summary>
+      {delivery.webhook_name !== null && (
+        <Link
+          to="/webhooks/$webhookId/deliveries/$deliveryId"
+          params={{ webhookId: delivery.webhook_id, deliveryId: delivery.id }}
+        >
+          <bdi>{delivery.webhook_name || delivery.id}</bdi>
+        </Link>
+      )}
       {delivery.attempts.map((attempt) => (
         <Stack key={attempt.attempt} gap={2} py={4}>
           <Text size="sm">
