@@ -4,6 +4,7 @@
  */
 import type { AssetType } from './assetTypes/assetType.js';
 import { ERASED, type Fields, type FieldValue, fieldRules, ownValue } from './assetTypes/fieldTypes.js';
+import { isObject } from './assetTypes/recordSchema.js';
 import type { EventOf, ReadEvent } from './eventTypes.js';
 import { withoutNulls } from './referenceTable/decide.js';
 import { namedValues } from './referenceTable/events.js';
@@ -96,8 +97,6 @@ export class Erasures {
 }
 
 type Json = { readonly [name: string]: unknown };
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A record that an event has values of. In an order's own events the table is '': the stream says which order. */
 type About = { readonly table: string; readonly id: string };

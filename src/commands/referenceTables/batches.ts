@@ -1,7 +1,7 @@
 /** Batch upserts (spec §4.7): all items or none, matched on the unique field. */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { checkRecord, FieldErrorList, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
+import { checkRecord, FieldErrorList, isObject, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { charactersOf } from '../../domain/jsonSize.js';
 import { MAX_DOCUMENT_BYTES, MAX_ENTRIES, MAX_RECORDS } from '../../domain/limits.js';
 import { isSyncId } from '../../domain/referenceTable/cleanUp.js';
@@ -45,8 +45,7 @@ export async function upsertBatch(
   { dryRun = false, key }: { readonly dryRun?: boolean; readonly key?: string | undefined } = {},
 ): Promise<Once<BatchResult>> {
   refuseMasterData(assetType, 'written by batch');
-  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
-  const { items } = parseBody(batchBody, isObject ? body : {}, []);
+  const { items } = parseBody(batchBody, isObject(body) ? body : {}, []);
   const write = (own: Caller) => writeBatch(commands, own, assetType, items, dryRun);
   const request = { table: assetType.name, key, body: ['batch', ...items] };
   return once<BatchResult>(commands, caller, request, write, ({ position, revision, counts }) => {
@@ -107,16 +106,10 @@ function checkItems(assetType: AssetType, items: readonly unknown[]): readonly R
   for (const [index, item] of items.entries()) {
     // Errors cost more than valid items, and nobody reads thousands of them.
     if (errors.isFull) break;
-    if (typeof item !== 'object' || item === null || Array.isArray(item)) {
-      errors.add(`items.${index}`, 'The item must be a JSON object.');
-      continue;
-    }
     const checked = checkRecord(assetType, 'batchItem', item);
-    if (checked.ok) {
-      inputs.push({ index, input: checked.input });
-      continue;
-    }
-    errors.addAll(checked.errors, `items.${index}.`);
+    if (checked.ok) inputs.push({ index, input: checked.input });
+    else if (isObject(item)) errors.addAll(checked.errors, `items.${index}.`);
+    else errors.add(`items.${index}`, 'The item must be a JSON object.');
   }
   errors.addAll(duplicateKeys(assetType, inputs));
   if (!errors.isEmpty) throw new ValidationError(errors.toErrors());

@@ -1,6 +1,7 @@
 /** Webhooks (spec §6): where a tenant's events are sent, and the secrets that sign them. Each is shown once and stored sealed. */
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { isObject } from '../../domain/assetTypes/recordSchema.js';
 import { boundedList } from '../../domain/boundedList.js';
 import type { Webhook } from '../../domain/identity/directory.js';
 import { MAX_LIST_ENTRIES, MAX_URL_LENGTH, MAX_VALUE_BYTES, MAX_WEBHOOKS } from '../../domain/limits.js';
@@ -33,10 +34,7 @@ export const eventKind = z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_E
 export const eventKinds = boundedList(eventKind, MAX_LIST_ENTRIES, 'kinds of event');
 /** Any object, as it was given. */
 const customData = z
-  .custom<CustomData>(
-    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-    'must be an object.',
-  )
+  .custom<CustomData>(isObject, 'must be an object.')
   .refine((data) => Buffer.byteLength(JSON.stringify(data)) <= MAX_VALUE_BYTES, {
     message: `must be at most ${MAX_VALUE_BYTES} bytes of JSON.`,
   })

@@ -117,7 +117,8 @@ function readersOf(assetType: AssetType) {
   return made;
 }
 
-const isObject = (body: unknown): body is Fields => typeof body === 'object' && body !== null && !Array.isArray(body);
+export const isObject = (body: unknown): body is Fields =>
+  typeof body === 'object' && body !== null && !Array.isArray(body);
 
 /** A record that was read can be sent back: its times are taken and ignored. */
 const SYSTEM = ['id', 'created_at', 'updated_at'];

@@ -4,7 +4,7 @@
  */
 import type { AssetType, Relationship } from '../assetTypes/assetType.js';
 import { changesOf, isUuid, ownValue } from '../assetTypes/fieldTypes.js';
-import { checkRecord, type FieldErrorList } from '../assetTypes/recordSchema.js';
+import { checkRecord, type FieldErrorList, isObject } from '../assetTypes/recordSchema.js';
 import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import { type AssetTypes, parentOf } from './document.js';
@@ -18,9 +18,6 @@ type PartsById = ReadonlyMap<string, OrderPart>;
 /** The lists of parts that the body of a record of this kind may have. */
 export const partLists = ({ role, relationships }: AssetType): readonly Relationship[] =>
   role === 'reference' ? [] : relationships.filter(({ kind }) => kind === 'has_many');
-
-const isObject = (value: unknown): value is Body =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Whether the body has lists of parts. */
 export const hasParts = (assetType: AssetType, body: unknown): body is Body =>
