@@ -2,7 +2,7 @@
  * A request with an Idempotency-Key is carried out once, however often it is sent. The key is in the metadata of the events
  * that it caused; each decision looks for it in the rows, so two processes cannot both use it on one stream (decision 0011).
  */
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { v5 } from 'uuid';
 import type { EventKey } from '../domain/eventTypes.js';
 import { keyIdOf } from '../domain/keyUse.js';
@@ -55,29 +55,22 @@ export async function once<Answer extends object>(
   answerOf: (use: KeyUse) => Promise<Answer | undefined> | Answer | undefined,
 ): Promise<Once<Answer>> {
   if (key === undefined) return run(caller);
-  const keyed = { ...caller, key: { id: idOf(caller, table, key), body: hashOf(body) } };
-  const answered = async (use: KeyUse): Promise<Once<Answer> | undefined> => {
-    const answer = await answerOf(use);
-    return answer && { ...answer, isReplayed: true };
-  };
+  const id = keyIdOf(hash('sha256', JSON.stringify([caller.actor.kind, caller.actor.id, table, key]), 'hex'));
+  const keyed = { ...caller, key: { id, body: hashOf(body) } };
   const work = async (): Promise<Once<Answer>> => {
-    const use = await useOf(commands, keyed).catch(unlessShown);
-    const before = use && (await answered(use));
-    if (before !== undefined) return before;
     try {
+      await requireUnused(commands, keyed).catch((error: unknown) => {
+        // An order can be created all the same: its id is derived from the key, so its stream tells.
+        if (!(error instanceof RowsUnavailableError)) throw error;
+      });
       return await run(keyed);
     } catch (error) {
-      const meanwhile = error instanceof KeyUsedError ? await answered(error.use) : undefined;
-      if (meanwhile === undefined) throw error;
-      return meanwhile;
+      const answer = error instanceof KeyUsedError ? await answerOf(error.use) : undefined;
+      if (answer === undefined) throw error;
+      return { ...answer, isReplayed: true };
     }
   };
-  return commands.streamChanges.run(keyed.key.id, work, caller.deadline);
-}
-
-/** While rows are not shown, an order can be created all the same: its id is derived from the key, so its stream tells. */
-function unlessShown(error: unknown): undefined {
-  if (!(error instanceof RowsUnavailableError)) throw error;
+  return commands.streamChanges.run(id, work, caller.deadline);
 }
 
 /** To be called by a decision, on rows that show what its append expects. @throws KeyUsedError; ValidationError */
@@ -134,17 +127,12 @@ const HOUR_MS = 3_600_000;
 const isOver = (usedAt: string, now: string): boolean =>
   Date.parse(now) - Date.parse(usedAt) >= IDEMPOTENCY_KEY_HOURS * HOUR_MS;
 
-function idOf({ actor }: Caller, table: string, key: string): string {
-  return keyIdOf(hash('sha256', JSON.stringify([actor.kind, actor.id, table, key]), 'hex'));
-}
-
 /** Bodies that differ only in the order of members have one hash. */
 function hashOf(body: unknown): string {
   const sorted = (_: string, value: unknown): unknown =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
       : value;
-  const hashed = createHash('sha256');
-  for (const part of Array.isArray(body) ? body : [body]) hashed.update(JSON.stringify(part, sorted) ?? 'null');
-  return hashed.digest('base64url');
+  const parts = (Array.isArray(body) ? body : [body]).map((part) => JSON.stringify(part, sorted) ?? 'null');
+  return hash('sha256', parts.join(''), 'base64url');
 }
