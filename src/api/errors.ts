@@ -48,17 +48,6 @@ export const tooManyRequests = (reason: string, retryAfterSeconds: number): Http
 /** Nobody gets this answer; the log has it. */
 export const clientHasLeft = (): HttpError => new HttpError(499, 'Client closed request.', 'The client has left.');
 
-/** The entry with this key. @throws HttpError 404 if there is none */
-export function known<Key extends string | number, Entry>(
-  all: ReadonlyMap<Key, Entry> | undefined,
-  key: Key,
-  kind: string,
-): Entry {
-  const entry = all?.get(key);
-  if (entry === undefined) throw notFound(`There is no ${kind} ${key}.`);
-  return entry;
-}
-
 /** @param allow the methods that there are */
 export const methodNotAllowed = ({ method }: Pick<Request, 'method'>, allow: string): HttpError =>
   new HttpError(405, 'Method not allowed.', `${method} is not allowed here, which takes ${allow}.`, { Allow: allow });

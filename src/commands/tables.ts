@@ -1,4 +1,4 @@
-/** Finds the tenant, table or record that a request names. */
+/** Finds the tenant, table, record or other thing that a request names. */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { isUuid } from '../domain/assetTypes/fieldTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
@@ -10,6 +10,17 @@ export function tenantOf(commands: Pick<Commands, 'directory'>, name: string): T
   const tenant = commands.directory.tenant(name);
   if (tenant === undefined) throw new NotFoundError(`There is no tenant ${name}.`);
   return tenant;
+}
+
+/** The entry of this key. @param kind such as `user` @throws NotFoundError */
+export function known<Key extends string | number, Entry>(
+  all: ReadonlyMap<Key, Entry> | undefined,
+  key: Key,
+  kind: string,
+): Entry {
+  const entry = all?.get(key);
+  if (entry === undefined) throw new NotFoundError(`There is no ${kind} ${key}.`);
+  return entry;
 }
 
 /** @throws NotFoundError that says which tables there are */

@@ -8,9 +8,9 @@ import {
   removeClient,
   renewClientSecret,
 } from '../../commands/identity/clients.js';
+import { known } from '../../commands/tables.js';
 import type { ApiClient } from '../../domain/identity/events.js';
 import { SCOPES } from '../../domain/identity/scopes.js';
-import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import {
   type Call,

@@ -10,7 +10,7 @@ import {
   authenticateUser as checkPassword,
   ownPasswordBody,
 } from '../../commands/identity/users.js';
-import { tenantOf } from '../../commands/tables.js';
+import { known, tenantOf } from '../../commands/tables.js';
 import type { User } from '../../domain/identity/events.js';
 import {
   noteAccess,
@@ -21,7 +21,7 @@ import {
   unauthenticated,
 } from '../auth/principal.js';
 import type { Api } from '../deps.js';
-import { HttpError, known } from '../errors.js';
+import { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { limitNetwork, withinGuesses } from '../rateLimit.js';
 import { type Call, dataReply, noContent, type Reply, type Resource } from '../routes/operation.js';

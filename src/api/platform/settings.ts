@@ -7,13 +7,13 @@ import { parseBody } from '../../commands/body.js';
 import { addAssetField, addAssetTable, fieldBody, tableBody } from '../../commands/identity/assetTypes.js';
 import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
 import { changeTenant, type SettingEvent } from '../../commands/identity/tenants.js';
+import { known } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { QUOTA_NAMES, QUOTAS } from '../../domain/quotas.js';
 import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUp.js';
 import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
-import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, listReply, pathText, type Reply, type Resource } from '../routes/operation.js';
 

@@ -7,10 +7,11 @@ import {
   removeUser,
   resetPassword,
 } from '../../commands/identity/users.js';
+import { known } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
 import { ROLES } from '../../domain/identity/scopes.js';
-import { known, notFound } from '../errors.js';
+import { notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { type Call, dataReply, listReply, noContent, type Resource } from '../routes/operation.js';
 

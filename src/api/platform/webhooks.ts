@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { dateTime } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
 import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
+import { known } from '../../commands/tables.js';
 import { loadDelivery } from '../../commands/webhooks/deliveryStream.js';
 import {
   backfillBody,
@@ -33,7 +34,6 @@ import { limitOf, revisionCursor } from '../assets/listQuery.js';
 import { untilShown } from '../assets/moments.js';
 import { linkedReply } from '../assets/pages.js';
 import type { Api } from '../deps.js';
-import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import {
   type Call,

@@ -9,18 +9,11 @@ import { type DirectoryCommands, waitUntilKnown } from './directoryWriter.js';
 export const recordAccess = async (log: LogAccess, caller: Caller, events: readonly AccessEvent[]): Promise<Position> =>
   (await appendEvents(log, caller, accessStream(caller.tenant), events)).position;
 
-export type Session = {
-  readonly sessionId: string;
-  readonly userId: number;
-  /** When it would have expired; seconds since 1970. */
-  readonly expiresAt: number;
-};
-
-/** Ends a session. The directory knows it when this returns. */
+/** Ends a session. The directory knows it when this returns. @param expiresAt seconds since 1970 */
 export async function endSession(
   commands: DirectoryCommands,
   caller: Caller,
-  { sessionId, userId, expiresAt }: Session,
+  { sessionId, userId, expiresAt }: { readonly sessionId: string; readonly userId: number; readonly expiresAt: number },
 ): Promise<void> {
   const data = { userId, sessionId, expiresAt: new Date(expiresAt * 1000).toISOString().replace('Z', '000Z') };
   const event = { type: 'SessionEnded', data } as const;

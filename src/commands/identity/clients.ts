@@ -1,19 +1,18 @@
 /** API clients (spec §5.1): their secret is shown once and kept as a hash. Two are valid for a day after a rotation. */
 import { z } from 'zod';
 import { boundedList } from '../../domain/boundedList.js';
-import type { ApiClient, ClientEvent } from '../../domain/identity/events.js';
+import type { ApiClient } from '../../domain/identity/events.js';
 import { DATA_SCOPES, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { MAX_CLIENTS, MAX_LIST_ENTRIES } from '../../domain/limits.js';
 import { clientsStream, clientUseStream } from '../../domain/streams.js';
 import { parseBody, shortText } from '../body.js';
-import { NotFoundError } from '../context.js';
 import {
   changesOf,
   type DirectoryChange,
   type DirectoryWrite,
   refuseMore,
+  writeClient,
   writeDirectory,
-  writeTenant,
 } from './directoryWriter.js';
 import { hashSecret, newClientSecret } from './secrets.js';
 
@@ -70,19 +69,6 @@ export const removeClient: DirectoryWrite<[clientId: string]> = (commands, calle
 
 /** Records that the client got a token. */
 export const recordClientUse: DirectoryWrite<[clientId: string]> = (commands, caller, clientId) =>
-  writeTenant(commands, caller, clientUseStream(caller.tenant, clientId), () => [
+  writeDirectory(commands, caller, clientUseStream(caller.tenant, clientId), () => [
     { type: 'ApiClientUsed', data: { clientId } },
   ]);
-
-/** @throws NotFoundError */
-const writeClient: DirectoryWrite<[clientId: string, decide: (client: ApiClient) => readonly ClientEvent[]]> = (
-  commands,
-  caller,
-  clientId,
-  decide,
-) =>
-  writeDirectory(commands, caller, clientsStream(caller.tenant), ({ clients }) => {
-    const client = clients.get(clientId);
-    if (client === undefined) throw new NotFoundError(`There is no API client ${clientId}.`);
-    return decide(client);
-  });

@@ -1,8 +1,7 @@
 /** Changes of a tenant's directory streams: few events each, so that a decision reads them whole. */
-import { evolveTenant, type OwnTenant, type Tenant, type Webhook } from '../../domain/identity/directory.js';
+import { evolveTenant, type OwnTenant, type Tenant } from '../../domain/identity/directory.js';
 import type { DirectoryEvent } from '../../domain/identity/events.js';
-import { tenantStream, webhooksStream } from '../../domain/streams.js';
-import type { WebhookEvent } from '../../domain/webhook/events.js';
+import { clientsStream, tenantStream, usersStream, webhooksStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { DeadlineError, withTimeout } from '../../supervision/deadline.js';
 import {
@@ -14,6 +13,7 @@ import {
   type TenantDirectory,
   TryAgainError,
 } from '../context.js';
+import { known } from '../tables.js';
 import { type Loaded, type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
 /** Directory commands decide on what the log says, then wait until the directory in memory knows the change. */
@@ -41,7 +41,7 @@ async function loadTenant(
     }
   };
   const ofTenant = tenantStream(tenant);
-  const before = await loadStream(eventStore, ofTenant, evolve);
+  const before = await loadStream(eventStore, ofTenant, evolve, undefined);
   const loaded = stream === ofTenant ? before : await loadStream(eventStore, stream, evolve, before.state);
   if (parked !== undefined && loaded.state?.deleted !== true) throw parked;
   return loaded;
@@ -61,18 +61,11 @@ export type DirectoryWrite<Args extends readonly unknown[], Answer = unknown> = 
   ...args: Args
 ) => Promise<DirectoryChange & Answer>;
 
-type Decide<Known> = (known: Known) => readonly DirectoryEvent[];
+/** Pure; throws to refuse; returns no events when nothing changes. */
+type Decide<States extends readonly unknown[]> = (...states: States) => readonly DirectoryEvent[];
 
-/**
- * Decides on the tenant as its own stream and this one say, and appends to this one.
- * @param decide pure; throws to refuse; returns no events when nothing changes
- */
-export const writeDirectory: DirectoryWrite<[stream: string, decide: Decide<Tenant>]> = (
-  commands,
-  caller,
-  stream,
-  decide,
-) =>
+/** Decides on the tenant as its own stream and this one say, and appends to this one. */
+export const writeDirectory: DirectoryWrite<[string, Decide<[Tenant]>]> = (commands, caller, stream, decide) =>
   writeTenant(commands, caller, stream, (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
     return decide(tenant);
@@ -82,7 +75,7 @@ export const writeDirectory: DirectoryWrite<[stream: string, decide: Decide<Tena
  * The same for a tenant that may not be there: `decide` gets undefined. The directory usually knows the change when this
  * returns; while the log is slow to be read it does not, and the write stands all the same.
  */
-export const writeTenant: DirectoryWrite<[stream: string, decide: Decide<Tenant | undefined>]> = async (
+export const writeTenant: DirectoryWrite<[stream: string, decide: Decide<[Tenant | undefined]>]> = async (
   commands,
   caller,
   stream,
@@ -141,22 +134,23 @@ export async function waitUntilKnown(
   position: Position,
 ): Promise<void> {
   const longestMs = patience(caller, 2 * KNOWN_WITHIN_MS) / 2;
-  try {
-    await withTimeout(longestMs, 'It is not known in time.', directory.waitFor(position));
-  } catch (error) {
+  await withTimeout(longestMs, 'It is not known in time.', directory.waitFor(position)).catch((error: unknown) => {
     if (!(error instanceof DeadlineError)) throw error;
-  }
+  });
 }
 
-/** @throws NotFoundError */
-export const writeWebhook: DirectoryWrite<[id: string, decide: (webhook: Webhook) => readonly WebhookEvent[]]> = (
-  commands,
-  caller,
-  id,
-  decide,
-) =>
-  writeDirectory(commands, caller, webhooksStream(caller.tenant), ({ webhooks }) => {
-    const webhook = webhooks.get(id);
-    if (webhook === undefined) throw new NotFoundError(`There is no webhook ${id}.`);
-    return decide(webhook);
-  });
+/** Decides on one of the tenant's entries, and on the tenant. It throws NotFoundError when there is none of this key. */
+const writerOf =
+  <Key extends string | number, Entry>(
+    kind: string,
+    streamOf: (tenant: string) => string,
+    entriesOf: (tenant: Tenant) => ReadonlyMap<Key, Entry>,
+  ): DirectoryWrite<[Key, Decide<[Entry, Tenant]>]> =>
+  (commands, caller, key, decide) =>
+    writeDirectory(commands, caller, streamOf(caller.tenant), (tenant) =>
+      decide(known(entriesOf(tenant), key, kind), tenant),
+    );
+
+export const writeUser = writerOf('user', usersStream, ({ users }) => users);
+export const writeClient = writerOf('API client', clientsStream, ({ clients }) => clients);
+export const writeWebhook = writerOf('webhook', webhooksStream, ({ webhooks }) => webhooks);

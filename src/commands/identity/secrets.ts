@@ -6,10 +6,8 @@ import { MAX_PASSWORD_HASHES_WAITING_OF_TENANT } from '../../domain/limits.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { FairQueue } from '../../supervision/fairQueue.js';
 
-const SECRET_BYTES = 32;
-
 /** A new client secret: 256 random bits, with a prefix that secret scanners can recognise. */
-export const newClientSecret = (): string => `das_${randomBytes(SECRET_BYTES).toString('base64url')}`;
+export const newClientSecret = (): string => `das_${randomBytes(32).toString('base64url')}`;
 
 /** A password for the first sign-in, after which the user has to change it. */
 export const newPassword = (): string => randomBytes(12).toString('base64url');
@@ -66,10 +64,7 @@ export async function hashPassword(tenant: string, password: string, cancellatio
 /** A hash of no password: comparing with it makes the answer for an unknown user take as long as for a known one. */
 export const NOBODYS_HASH = hashText(randomBytes(SALT_BYTES), randomBytes(KEY_BYTES));
 
-/**
- * @param cancellation ends the wait in the queue
- * @throws TooManyWaitingError when the queue is full; the reason of the cancellation
- */
+/** @throws as `hashPassword` */
 export async function passwordMatches(
   tenant: string,
   password: string,

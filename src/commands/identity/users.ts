@@ -7,8 +7,8 @@ import { MAX_LIST_ENTRIES, MAX_USERS } from '../../domain/limits.js';
 import { usersStream } from '../../domain/streams.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { parseBody, shortText } from '../body.js';
-import { ConflictError, NotFoundError, type TenantDirectory, ValidationError } from '../context.js';
-import { changesOf, type DirectoryWrite, refuseMore, writeDirectory } from './directoryWriter.js';
+import { ConflictError, type TenantDirectory, ValidationError } from '../context.js';
+import { changesOf, type DirectoryWrite, refuseMore, writeDirectory, writeUser } from './directoryWriter.js';
 import { hashPassword, NOBODYS_HASH, newPassword, passwordMatches } from './secrets.js';
 
 /** What the commonest passwords of twelve characters and more are made of, besides digits, signs and repetitions. */
@@ -42,16 +42,14 @@ export const newUserBody = z.strictObject({
 
 export const changeUserBody = z.strictObject({ ...names, locale, roles }).partial();
 
+/** `password`: the one that was made, which is shown only here. */
+type NewUser = { readonly id: number; readonly password?: string };
+
 /**
  * @param body see newUserBody; without a password, one is made for the first sign-in
- * @returns the made password, which is shown only here
  * @throws ValidationError (also for an e-mail address in use), NotFoundError (tenant)
  */
-export const addUser: DirectoryWrite<[body: unknown], { readonly id: number; readonly password?: string }> = async (
-  commands,
-  caller,
-  body,
-) => {
+export const addUser: DirectoryWrite<[body: unknown], NewUser> = async (commands, caller, body) => {
   const { password: chosen, first_name: firstName, last_name: lastName, ...input } = parseBody(newUserBody, body);
   const made = chosen === undefined ? { password: newPassword() } : {};
   const passwordHash = await hashPassword(caller.tenant, chosen ?? made.password ?? '', caller.deadline);
@@ -70,46 +68,36 @@ export const addUser: DirectoryWrite<[body: unknown], { readonly id: number; rea
 /** @param body see changeUserBody. @throws ValidationError, NotFoundError, ConflictError (last admin) */
 export const changeUser: DirectoryWrite<[id: number, body: unknown]> = async (commands, caller, id, body) => {
   const { first_name: firstName, last_name: lastName, ...input } = parseBody(changeUserBody, body);
-  return writeUser(commands, caller, id, (user, users) => {
+  return changeValues(commands, caller, id, (user, users) => {
     if (input.roles?.includes('admin') === false) keepAnAdmin(users, id);
     return changesOf<User>({ firstName, lastName, ...input }, user);
   });
 };
 
 /** Gives a user a password for the next sign-in, after which they have to change it. Sessions end at once. */
-export const resetPassword: DirectoryWrite<[id: number], { readonly password: string }> = async (
-  commands,
-  caller,
-  id,
-) => {
+export const resetPassword: DirectoryWrite<[number], { readonly password: string }> = async (commands, caller, id) => {
   const made = newPassword();
   const passwordHash = await hashPassword(caller.tenant, made, caller.deadline);
-  const change = await writeUser(commands, caller, id, () => ({ passwordHash, mustChangePassword: true }));
+  const change = await changeValues(commands, caller, id, () => ({ passwordHash, mustChangePassword: true }));
   return { ...change, password: made };
 };
 
-export const ownPasswordBody = z.strictObject({
-  old_password: shortText,
-  new_password: password,
-});
+export const ownPasswordBody = z.strictObject({ old_password: shortText, new_password: password });
+type OwnPassword = z.output<typeof ownPasswordBody>;
 
 /**
  * A user's own change. All sessions that were opened with the old password end.
- * @param known the user as the old password was checked against
+ * @param before the user as the old password was checked against
  * @throws ConflictError when the password has changed since; ValidationError when the new one equals the old one
  */
-export const changeOwnPassword: DirectoryWrite<[known: User, z.output<typeof ownPasswordBody>]> = async (
-  commands,
-  caller,
-  known,
-  { old_password: old, new_password: chosen },
-) => {
+export const changeOwnPassword: DirectoryWrite<[User, OwnPassword]> = async (commands, caller, before, passwords) => {
+  const { old_password: old, new_password: chosen } = passwords;
   if (chosen.normalize('NFKC') === old.normalize('NFKC')) {
     throw new ValidationError({ new_password: ['The new_password field must differ from the old one.'] });
   }
   const passwordHash = await hashPassword(caller.tenant, chosen, caller.deadline);
-  return writeUser(commands, caller, known.id, ({ passwordHash: current, mustChangePassword }) => {
-    if (current !== known.passwordHash) throw new ConflictError('The password was changed by somebody else just now.');
+  return changeValues(commands, caller, before.id, ({ passwordHash: current, mustChangePassword }) => {
+    if (current !== before.passwordHash) throw new ConflictError('The password was changed by somebody else just now.');
     return { passwordHash, ...(mustChangePassword ? { mustChangePassword: false } : {}) };
   });
 };
@@ -117,24 +105,17 @@ export const changeOwnPassword: DirectoryWrite<[known: User, z.output<typeof own
 type Users = ReadonlyMap<number, User>;
 
 /** @param decide the values that change. @throws NotFoundError */
-const writeUser: DirectoryWrite<
+const changeValues: DirectoryWrite<
   [id: number, decide: (user: User, users: Users) => Partial<Omit<User, 'id' | 'email'>>]
 > = (commands, caller, id, decide) =>
-  writeDirectory(commands, caller, usersStream(caller.tenant), ({ users }) => {
-    const changed = decide(userOf(users, id), users);
+  writeUser(commands, caller, id, (user, { users }) => {
+    const changed = decide(user, users);
     return Object.keys(changed).length === 0 ? [] : [{ type: 'UserChanged', data: { id, ...changed } }];
   });
 
-function userOf(users: Users, id: number): User {
-  const user = users.get(id);
-  if (user === undefined) throw new NotFoundError(`There is no user ${id}.`);
-  return user;
-}
-
 /** @throws NotFoundError, ConflictError (last admin) */
 export const removeUser: DirectoryWrite<[id: number]> = (commands, caller, id) =>
-  writeDirectory(commands, caller, usersStream(caller.tenant), ({ users }) => {
-    userOf(users, id);
+  writeUser(commands, caller, id, (_, { users }) => {
     keepAnAdmin(users, id);
     return [{ type: 'UserRemoved', data: { id } }];
   });
