@@ -8,38 +8,23 @@ import { type Caller, type Commands, patience, TryAgainError } from './context.j
 const CATCH_UP_MS = 30_000;
 
 /**
- * Waits until they show the event at the position.
- * @throws RowsUnavailableError while they are not shown at all; TryAgainError with this reason when it takes too long
+ * Waits until they show everything of the tenant, or of this table, that was written so far, by any process.
+ * @throws RowsUnavailableError while they are not shown at all; TryAgainError when it takes too long
  */
-async function untilShown(
-  { progress }: Pick<Commands, 'progress'>,
+export async function untilShown(
+  { eventStore, progress }: Pick<Commands, 'eventStore' | 'progress'>,
   caller: Caller,
-  position: Position,
-  reason: string,
+  table?: string,
 ): Promise<void> {
-  if (await progress.waitFor(caller.tenant, position, patience(caller, CATCH_UP_MS))) return;
-  const refusal = progress.refusal(caller.tenant);
-  throw refusal === undefined ? new TryAgainError(reason) : new RowsUnavailableError(refusal);
-}
-
-/** Waits until they show everything of the tenant that was written so far, by any process. @throws as `untilShown` */
-export async function untilTenantIsShown(
-  commands: Pick<Commands, 'eventStore' | 'progress'>,
-  caller: Caller,
-): Promise<void> {
-  const end = await tenantEnd(commands, caller.tenant);
-  await untilShown(commands, caller, end, `The rows of ${caller.tenant} have not caught up yet.`);
-}
-
-/** Waits until they show everything written to the table so far, by any process. @throws as `untilShown` */
-export async function untilTableIsShown(
-  commands: Pick<Commands, 'eventStore' | 'progress'>,
-  caller: Caller,
-  table: string,
-): Promise<void> {
-  const last = await commands.eventStore.lastAppend(tableStream(caller.tenant, table));
-  if (last !== undefined)
-    await untilShown(commands, caller, last.position, `The rows of ${table} have not caught up yet.`);
+  const { tenant } = caller;
+  const position =
+    table === undefined
+      ? await tenantEnd({ eventStore, progress }, tenant)
+      : (await eventStore.lastAppend(tableStream(tenant, table)))?.position;
+  if (position === undefined || (await progress.waitFor(tenant, position, patience(caller, CATCH_UP_MS)))) return;
+  const refusal = progress.refusal(tenant);
+  if (refusal !== undefined) throw new RowsUnavailableError(refusal);
+  throw new TryAgainError(`The rows of ${table ?? tenant} have not caught up yet.`);
 }
 
 /** Events that are read at a time. Where none is the tenant's, it ends somewhere behind them. */

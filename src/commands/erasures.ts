@@ -14,6 +14,7 @@ import { ERASURES_STREAM, orderStream, tableStream, tenantStream, usersStream } 
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from './context.js';
 import type { DirectoryCommands } from './identity/directoryWriter.js';
+import { known } from './tables.js';
 import { appendEvents, type Loaded, loadStream, NO_STREAM, writeStream } from './writeStream.js';
 
 type Place = {
@@ -37,8 +38,7 @@ export async function eraseRecord(
   name: ErasedRecordName,
 ): Promise<ErasedRecord> {
   const { table, id, reason } = name;
-  const assetType = assetTypes.get(table);
-  if (assetType === undefined) throw new NotFoundError(`There is no table ${table}.`);
+  const assetType = known(assetTypes, table, 'table');
   const fields = erasedFields(assetType, name.fields, `${ERASED}-${commands.newId()}`);
   const orderId = assetType.role === 'order' ? id : name.orderId;
   if (assetType.role === 'part' && orderId === undefined)
@@ -62,7 +62,7 @@ export async function eraseUser(
 ): Promise<void> {
   const evolve = (before: string | undefined, { type, data }: RecordedEvent): string | undefined =>
     (data as { readonly id?: unknown }).id === userId ? type : before;
-  const { state: last } = await loadStream<string>(commands.eventStore, usersStream(caller.tenant), evolve);
+  const { state: last } = await loadStream(commands.eventStore, usersStream(caller.tenant), evolve, undefined);
   if (last === undefined) throw new NotFoundError(`There never was a user ${userId}.`);
   if (last !== 'UserRemoved')
     throw new ConflictError(
@@ -122,7 +122,7 @@ async function eraseFrom(
 ): Promise<Pick<ErasedRecord, 'stream' | 'until'>> {
   const { table, id, orderId } = place;
   const stream = orderId === undefined ? tableStream(caller.tenant, table) : orderStream(caller.tenant, orderId);
-  const evolve = (trace: Trace = NOTHING, { type, data }: RecordedEvent): Trace => {
+  const evolve = (trace: Trace, { type, data }: RecordedEvent): Trace => {
     const event: unknown = { type, data };
     const effects =
       orderId === undefined
@@ -130,11 +130,11 @@ async function eraseFrom(
         : orderEffects(event as OrderEvent, orderId, orderModel);
     return effects.reduce<Trace>((before, effect) => traced(before, effect, place), trace);
   };
-  let known: Loaded<Trace> = { ...NO_STREAM, state: NOTHING };
+  let read: Loaded<Trace> = { ...NO_STREAM, state: NOTHING };
   const load = async (): Promise<Loaded<Trace>> => {
-    const next = await loadStream(commands.eventStore, stream, evolve, known.state, { from: known.revision + 1 });
-    if (next.revision !== NO_STREAM.revision) known = { ...next, state: next.state ?? NOTHING };
-    return known;
+    const next = await loadStream(commands.eventStore, stream, evolve, read.state, { from: read.revision + 1 });
+    if (next.revision !== NO_STREAM.revision) read = next;
+    return read;
   };
   const decide = ({ isKnown, isThere, status }: Trace): readonly (RecordChanged | OrderEvent)[] => {
     if (!isKnown) throw new NotFoundError(`There never was a record ${id} in ${table}.`);
@@ -155,11 +155,9 @@ async function eraseFrom(
 async function recordErasure(
   commands: DirectoryCommands,
   caller: Caller,
-  said: DataErased['data'],
+  said: Extract<DirectoryEvent, { type: 'DataErased' }>['data'],
   erased: ErasureRecorded['data'],
 ): Promise<void> {
   await appendEvents(commands, caller, tenantStream(caller.tenant), [{ type: 'DataErased', data: said }]);
   await appendEvents(commands, caller, ERASURES_STREAM, [{ type: 'ErasureRecorded', data: erased }]);
 }
-
-type DataErased = Extract<DirectoryEvent, { type: 'DataErased' }>;

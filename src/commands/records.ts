@@ -28,7 +28,7 @@ import { once } from './idempotency.js';
 import { loadOrder, type WrittenOrder, writeOrder } from './orders/orderStream.js';
 import { createOrder, updateOrder, writtenOrder } from './orders/orders.js';
 import { type Precondition, requireTag } from './preconditions.js';
-import type { DecisionRecords } from './referenceTables/tableWriter.js';
+import { type DecisionRecords, writeRecord } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
 
 /** A record's table, and who writes it. */
@@ -38,7 +38,7 @@ async function createReferenceRecord({ commands, caller, assetType }: Target, in
   const newId = commands.newId();
   const wanted = { keys: [uniqueKeyOf(assetType, input.fields)], ids: [input.id ?? newId] };
   let id = newId;
-  const { position, at } = await commands.records.write(caller, assetType, wanted, (known) => {
+  const { position, at } = await writeRecord(commands, caller, assetType, wanted, (known) => {
     const events = accepted(decideCreation(assetType, input, newId, known));
     id = events[0]?.data.id ?? newId;
     return events;
@@ -60,7 +60,7 @@ async function updateReferenceRecord(
     if (current === undefined) throw unknownRecord(assetType, id);
     return current;
   };
-  const { position, at, state } = await commands.records.write(caller, assetType, wanted, (known) => {
+  const { position, at, state } = await writeRecord(commands, caller, assetType, wanted, (known) => {
     const current = currentIn(known);
     requireTag(precondition, recordView(assetType, current));
     return accepted(decideUpdate(assetType, current, input, known));

@@ -5,14 +5,12 @@ import { nextTurn } from '../supervision/waiting.js';
 
 export type StreamReads = Pick<EventStore, 'readSlice'>;
 
-/** Many small events take long as well. */
-const EVENTS_A_PAGE = 100;
-
 export type PagesOf = {
   /** Default: the first event. */
   readonly from?: Revision;
   /** Default: the last event. */
   readonly to?: Revision | undefined;
+  /** Default: 100. Many small events take long as well. */
   readonly eventsAPage?: number;
   /** The last page first; each is in stream order. Names `to`. */
   readonly backwards?: boolean;
@@ -24,13 +22,7 @@ export type PagesOf = {
 export async function* streamPages(
   log: StreamReads,
   stream: string,
-  {
-    from = 0,
-    to = Number.MAX_SAFE_INTEGER,
-    eventsAPage = EVENTS_A_PAGE,
-    backwards = false,
-    cancellation,
-  }: PagesOf = {},
+  { from = 0, to = Number.MAX_SAFE_INTEGER, eventsAPage = 100, backwards = false, cancellation }: PagesOf = {},
 ): AsyncGenerator<readonly RecordedEvent[], void, void> {
   for (let rest = { from, to }; rest.from <= rest.to; ) {
     cancellation?.throwIfCancelled();

@@ -1,18 +1,24 @@
 /**
- * The one way into the log: load a stream's state, decide, append at the loaded revision, and start again when another
- * writer was first. Several changes of a stream may share the loading and the append.
+ * The one way into the log, and its one loop. A command says which stream it writes, how the stream's state is loaded, and what
+ * it decides on that state (`Write`). Within a process the changes of a stream take turns (`streamChanges`). At its turn:
+ * 1. the state is loaded, with the revision that it shows: from the stream's events (`loadStream`), or from a table's rows;
+ * 2. the change is decided. Changes of single records that wait for the same table are decided one after the other, each on
+ *    what those before it did (`shared`);
+ * 3. their events are appended together, on the condition that the stream still ends at that revision;
+ * 4. if another process was first, it begins again at 1. Otherwise each caller is told what was written, or why not.
  */
 
-import type { EventKey } from '../domain/eventTypes.js';
-import { eventTypes, SCHEMA_VERSION } from '../domain/eventTypes.js';
+import { type EventKey, eventTypes, SCHEMA_VERSION } from '../domain/eventTypes.js';
 import {
   type AppendResult,
+  AppendTooLargeError,
   type EventToAppend,
   type Position,
   type RecordedEvent,
   type Revision,
   WrongExpectedRevisionError,
 } from '../ports/eventStore.js';
+import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
 import { type Caller, type Commands, patience, TryAgainError } from './context.js';
 import { requireUnused } from './idempotency.js';
@@ -64,16 +70,16 @@ export const MAX_ATTEMPTS = 20;
 
 /**
  * Reads a stream page by page.
- * @param evolve the state after one more event; undefined before the first
- * @param before the state before those pages
+ * @param evolve the state after one more event
+ * @param before the state before the first
  */
 export async function loadStream<State>(
   eventStore: StreamReads,
   stream: string,
-  evolve: (state: State | undefined, event: RecordedEvent) => State | undefined,
-  before?: State,
+  evolve: (state: State, event: RecordedEvent) => State,
+  before: State,
   pages: PagesOf = {},
-): Promise<Loaded<State | undefined>> {
+): Promise<Loaded<State>> {
   let state = before;
   let last: RecordedEvent | undefined;
   for await (const recorded of streamPages(eventStore, stream, pages)) {
@@ -97,96 +103,136 @@ export function appendEvents<Event extends DomainEvent>(
   const { eventStore } = log;
   const load = async () => {
     const { revision } = (await eventStore.lastAppend(stream)) ?? NO_STREAM;
-    return loadStream<undefined>(eventStore, stream, () => undefined, undefined, { from: Math.max(revision, 0) });
+    return loadStream(eventStore, stream, () => undefined, undefined, { from: Math.max(revision, 0) });
   };
   return writeStream(log, caller, { stream, load, decide: () => events });
 }
 
 /** What one caller wants to write. */
-export type Change<State, Event extends DomainEvent> = {
+export type Change<State, Event extends DomainEvent, Wanted = never> = {
   readonly caller: Caller;
   /** Pure or read-only; may run several times; throws to refuse; returns no events when nothing changes. */
   readonly decide: (state: State, at: string) => readonly Event[] | Promise<readonly Event[]>;
+  /** What the state has to show for it, where it is loaded for several. */
+  readonly wanted?: Wanted | undefined;
   readonly resolve: (written: Written<State, Event>) => void;
   readonly reject: (reason: unknown) => void;
 };
 
-/** A stream, and how its state is loaded. */
-type Target<State, Event extends DomainEvent> = {
+/** A change, with its stream and how the state is loaded. */
+export type Write<State, Event extends DomainEvent, Wanted> = Pick<
+  Change<State, Event, Wanted>,
+  'decide' | 'wanted'
+> & {
   readonly stream: string;
-  /** @param attempt counts from 0; from 1 on, the attempt before lost against another writer */
-  readonly load: (attempt: number, caller: Caller) => Promise<Loaded<State>>;
-  /** The state after a change, for those that are decided behind it and share its append. */
-  readonly after?: (state: State, events: readonly Identified<Event>[], at: string) => State;
+  /**
+   * @param attempt counts from 0; from 1 on, the attempt before lost against another writer
+   * @param caller who waits for it, the longest of several
+   */
+  readonly load: (attempt: number, caller: Caller, wanted: readonly Wanted[]) => Promise<Loaded<State>>;
+  /** Set where changes share the loading and the append. */
+  readonly shared?: {
+    /** Those that wait for their turn, by stream. */
+    readonly waiting: Map<string, Change<State, Event, Wanted>[]>;
+    /** The state after a change, for those that are decided behind it. */
+    readonly after: (state: State, events: readonly Event[], at: string) => State;
+  };
 };
 
-/**
- * Writes one change: loads, decides, appends, and starts again when another writer was first.
- * @param write.decide as of a `Change`; `at` is the time that its events will have
- * @returns position 0 and no events when nothing changed
- * @throws TryAgainError when others were first each time; DeadlineError; what `load` and `decide` throw
- */
-export function writeStream<State, Event extends DomainEvent>(
-  log: LogAccess,
-  caller: Caller,
-  write: Target<State, Event> & Pick<Change<State, Event>, 'decide'>,
-): Promise<Written<State, Event>> {
-  const { stream, decide } = write;
-  const run = () =>
-    new Promise<Written<State, Event>>((resolve, reject) => {
-      writeTogether(log, write, [{ caller, decide, resolve, reject }]).catch(reject);
-    });
-  return withDeadline(caller, log.streamChanges?.run(stream, run, caller.deadline) ?? run());
-}
+/** Changes that share one append. */
+const MAX_TOGETHER = 64;
 
 /**
- * Each change is decided on the state after the ones before it, all share one append, and each is resolved or rejected.
- * @throws TryAgainError when others were first each time; DeadlineError; what loading and the log throw. No change is
- *   resolved or rejected then, except those whose callers' time has ended
+ * Loads, decides, appends, and starts again when another writer was first; `at` of a decision is the time of its events.
+ * @returns position 0 and no events when nothing changed
+ * @throws TryAgainError when others were first each time; DeadlineError; what `load`, `decide` and the log throw
  */
-export async function writeTogether<State, Event extends DomainEvent>(
+export function writeStream<State, Event extends DomainEvent, Wanted = never>(
   log: LogAccess,
-  target: Target<State, Event>,
-  changes: readonly Change<State, Event>[],
+  caller: Caller,
+  write: Write<State, Event, Wanted>,
+): Promise<Written<State, Event>> {
+  const { stream, decide, wanted, shared } = write;
+  // A repetition with a key is answered with the state as the append left it, so that append is its own.
+  const waiting = caller.key === undefined ? shared?.waiting : undefined;
+  const written = new Promise<Written<State, Event>>((resolve, reject) => {
+    const changes = waiting?.get(stream) ?? [];
+    changes.push({ caller, decide, wanted, resolve, reject });
+    if (changes.length === MAX_TOGETHER) waiting?.delete(stream);
+    if (changes.length > 1) return;
+    waiting?.set(stream, changes);
+    const turn = (): Promise<void> => {
+      if (waiting?.get(stream) === changes) waiting.delete(stream);
+      return writeTogether(log, write, changes);
+    };
+    (log.streamChanges?.run(stream, turn) ?? turn()).catch(reject);
+  });
+  return withDeadline(caller, written);
+}
+
+/** Resolves or rejects each of the changes; one that is refused does not affect the others. */
+async function writeTogether<State, Event extends DomainEvent, Wanted>(
+  log: LogAccess,
+  write: Write<State, Event, Wanted>,
+  all: readonly Change<State, Event, Wanted>[],
 ): Promise<void> {
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; ) {
-    for (const { caller, reject } of changes.filter(isOver)) reject(caller.deadline?.reason);
-    const [first, ...others] = changes.filter((change) => !isOver(change));
-    if (first === undefined) return;
-    // The group waits as long as the caller with the most time.
-    const { caller } = others.reduce((one, other) => (leftMs(other.caller) > leftMs(one.caller) ? other : one), first);
-    const loaded = await withDeadline(caller, target.load(attempt, caller));
-    const at = notBefore(log.now(), loaded.lastEventAt);
-    const parts: Part[] = [];
-    const outcomes: ((appended: Position) => void)[] = [];
-    let { state, revision } = loaded;
-    for (const change of [first, ...others]) {
-      try {
-        await requireUnused(log, change.caller);
-        const before = state;
-        const events = toAppend(log, change.caller, at, await change.decide(before, at));
-        if (others.length > 0) state = target.after?.(before, events, at) ?? before;
-        if (events.length > 0) parts.push({ caller: change.caller, events });
-        revision += events.length;
-        const written = { revision, at, events, state: before };
-        outcomes.push((appended) => change.resolve({ ...written, position: events.length > 0 ? appended : 0 }));
-      } catch (reason) {
-        outcomes.push(() => change.reject(reason));
-      }
-    }
-    // A caller's time ended meanwhile, and it was told that nothing was written: decide again without its change.
-    if (isOver(first) || others.some(isOver)) continue;
-    const appended =
-      parts.length === 0
-        ? { position: 0 }
-        : await withDeadline(caller, append(log, target.stream, loaded, parts, leftMs(caller)));
-    if (appended !== undefined) {
+  try {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; ) {
+      for (const { caller, reject } of all.filter(isOver)) reject(caller.deadline?.reason);
+      const changes = all.filter((change) => !isOver(change));
+      if (changes.length === 0) return;
+      // They wait as long as the caller with the most time.
+      const { caller } = changes.reduce((one, other) => (leftMs(other.caller) > leftMs(one.caller) ? other : one));
+      const wanted = changes.flatMap((change) => (change.wanted === undefined ? [] : [change.wanted]));
+      const loaded = await withDeadline(caller, write.load(attempt, caller, wanted));
+      const { parts, outcomes } = await decided(log, write, loaded, changes);
+      // A caller's time ended meanwhile, and it was told that nothing was written: decide again without its change.
+      if (changes.some(isOver)) continue;
+      const appended = await append(log, write.stream, loaded, parts, caller);
+      attempt += 1;
+      if (appended === undefined) continue;
       for (const tell of outcomes) tell(appended.position);
       return;
     }
-    attempt += 1;
+    throw new TryAgainError('It is being written by many at once.');
+  } catch (error) {
+    const isTooLarge = error instanceof AppendTooLargeError || error instanceof AnswerTooLargeError;
+    // Nothing was stored. One by one, only those that are too large themselves fail.
+    for (const change of all)
+      if (isTooLarge && all.length > 1) await writeTogether(log, write, [change]);
+      else change.reject(error);
   }
-  throw new TryAgainError('It is being written by many at once.');
+}
+
+/** What an append has for one caller. */
+type Part = { readonly caller: Caller; readonly events: readonly EventToAppend[] };
+
+/** @returns what the changes append, and what tells their callers once it is stored */
+async function decided<State, Event extends DomainEvent, Wanted>(
+  log: LogAccess,
+  { shared }: Write<State, Event, Wanted>,
+  { lastEventAt, ...loaded }: Loaded<State>,
+  changes: readonly Change<State, Event, Wanted>[],
+) {
+  const at = notBefore(log.now(), lastEventAt);
+  const parts: Part[] = [];
+  const outcomes: ((appended: Position) => void)[] = [];
+  let { state, revision } = loaded;
+  for (const { caller, decide, resolve, reject } of changes) {
+    try {
+      await requireUnused(log, caller);
+      const before = state;
+      const events = toAppend(log, caller, at, await decide(before, at));
+      if (changes.length > 1) state = shared?.after(before, events, at) ?? before;
+      if (events.length > 0) parts.push({ caller, events });
+      revision += events.length;
+      const written = { revision, at, events, state: before };
+      outcomes.push((appended) => resolve({ ...written, position: events.length > 0 ? appended : 0 }));
+    } catch (reason) {
+      outcomes.push(() => reject(reason));
+    }
+  }
+  return { parts, outcomes };
 }
 
 /** Its caller's time has ended. */
@@ -202,35 +248,32 @@ export async function beginStream<Event extends DomainEvent>(
   log: LogAccess,
   caller: Caller,
   stream: string,
-  events: readonly Event[],
+  first: readonly Event[],
 ): Promise<Appended<Event> | undefined> {
   // After its deadline no append is started: what was not written by then never will be.
   caller.deadline?.throwIfCancelled();
   const at = log.now();
-  const identified = toAppend(log, caller, at, events);
-  const parts = [{ caller, events: identified }];
-  const appended = await withDeadline(caller, append(log, stream, NO_STREAM, parts, leftMs(caller)));
-  return appended === undefined ? undefined : { ...appended, at, events: identified };
+  const events = toAppend(log, caller, at, first);
+  const appended = await append(log, stream, NO_STREAM, [{ caller, events }], caller);
+  return appended && { ...appended, at, events };
 }
 
-/** What an append has for one caller. */
-type Part = { readonly caller: Caller; readonly events: readonly EventToAppend[] };
-
-/** @returns undefined when another writer was first */
+/** @returns position 0 for no events; undefined when another writer was first @throws DeadlineError; what the log throws */
 async function append(
   { eventStore }: LogAccess,
   stream: string,
   { revision }: StreamEnd,
   parts: readonly Part[],
-  timeMs: number,
+  longest: Caller,
 ): Promise<AppendResult | undefined> {
   const events = parts.flatMap((part) => part.events);
+  if (events.length === 0) return { revision, position: 0 };
   const expected = revision === NO_STREAM.revision ? 'no-stream' : revision;
-  const stored = eventStore.append(stream, events, expected, { until: Date.now() + timeMs });
+  const stored = eventStore.append(stream, events, expected, { until: Date.now() + leftMs(longest) });
   // Each request's deadline must know whether anything of it may be stored.
   for (const { caller } of parts) caller.deadline?.append(() => stored).catch(() => undefined);
   try {
-    return await stored;
+    return await withDeadline(longest, stored);
   } catch (error) {
     if (error instanceof WrongExpectedRevisionError) return undefined;
     throw error;

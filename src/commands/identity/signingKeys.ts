@@ -11,6 +11,7 @@ import {
   signerOf,
 } from '../../domain/identity/signingKeys.js';
 import { SIGNING_KEYS_STREAM } from '../../domain/streams.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
 import { type Caller, type SecretBox, UnopenableSecretError } from '../context.js';
 import { type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
@@ -41,14 +42,15 @@ function newKey(box: SecretBox): SealedKey {
   return { kid, sealedKey: box.seal(privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()) };
 }
 
-const load = (eventStore: LogAccess['eventStore']) =>
-  loadStream<StoredSigningKeys>(eventStore, SIGNING_KEYS_STREAM, (keys = [], { type, data, metadata }) =>
-    evolveSigningKeys(keys, { type, data } as SigningKeyEvent, metadata.occurredAt),
-  );
+const load = ({ eventStore }: Pick<LogAccess, 'eventStore'>) =>
+  loadStream<StoredSigningKeys>(eventStore, SIGNING_KEYS_STREAM, evolve, []);
+
+const evolve = (keys: StoredSigningKeys, { type, data, metadata }: RecordedEvent): StoredSigningKeys =>
+  evolveSigningKeys(keys, { type, data } as SigningKeyEvent, metadata.occurredAt);
 
 /** As the log has them now. */
-export const signingKeysNow = async ({ eventStore }: Pick<LogAccess, 'eventStore'>): Promise<StoredSigningKeys> =>
-  (await load(eventStore)).state ?? [];
+export const signingKeysNow = async (log: Pick<LogAccess, 'eventStore'>): Promise<StoredSigningKeys> =>
+  (await load(log)).state;
 
 /** @param decide see `Change` */
 async function write(
@@ -58,11 +60,7 @@ async function write(
 ) {
   const id = log.newId();
   const caller: Caller = { tenant: '', actor, correlationId: id, causationId: id };
-  return writeStream<StoredSigningKeys | undefined, SigningKeyEvent>(log, caller, {
-    stream: SIGNING_KEYS_STREAM,
-    load: () => load(log.eventStore),
-    decide: (keys = []) => decide(keys),
-  });
+  return writeStream(log, caller, { stream: SIGNING_KEYS_STREAM, load: () => load(log), decide });
 }
 
 const BY_SERVICE = { kind: 'system', id: 'signing-keys' } as const;

@@ -45,9 +45,9 @@ export async function deleteTenant(commands: DirectoryCommands, caller: Caller):
   const { position } = await writeStream(commands, caller, {
     stream,
     // A parked tenant has no state.
-    load: () => loadStream(commands.eventStore, stream, (_, { type }) => type !== 'TenantDeleted'),
+    load: () => loadStream(commands.eventStore, stream, (_, { type }) => type !== 'TenantDeleted', false),
     decide: (isThere) => {
-      if (isThere !== true) throw new NotFoundError(`There is no tenant ${name}.`);
+      if (!isThere) throw new NotFoundError(`There is no tenant ${name}.`);
       return [{ type: 'TenantDeleted', data: { name } } as const];
     },
   });

@@ -6,54 +6,38 @@ import { isReference, nameIn } from '../../domain/order/document.js';
 import type { ExportSnapshot, OrderEvent, SnapshotPart } from '../../domain/order/events.js';
 import { evolve, type Order, orderAlone } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
-import type { EventToAppend, Position, Revision } from '../../ports/eventStore.js';
+import type { EventToAppend, Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { RecordQueries } from '../../queries/records.js';
-import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Application } from '../application.js';
-import { untilTenantIsShown } from '../catchUp.js';
+import { untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { createdBefore } from '../idempotency.js';
-import { eventAt, type StreamReads, streamPages } from '../streamPages.js';
+import { eventAt, type PagesOf, type StreamReads } from '../streamPages.js';
 import { assetTypeOf } from '../tables.js';
-import { type Appended, beginStream, type Loaded, writeStream } from '../writeStream.js';
-
-/** An order as it was after an event of its stream, with the id of that event. */
-type OrderAt = Loaded<Order> & { readonly eventId: string };
-
-type Until = {
-  readonly to?: Revision;
-  readonly position?: Position | undefined;
-  readonly cancellation?: Cancellation | undefined;
-};
+import { type Appended, beginStream, type Loaded, loadStream, writeStream } from '../writeStream.js';
 
 /**
- * An order as it is, or was after an event; undefined when there is or was none.
- * @param until revision or position of the last event, all of them by default @throws the cancellation's reason
+ * An order as it is, or was after an event, with the id of that event; undefined when there is or was none.
+ * @param until revision or position of the event, the last one by default @throws the cancellation's reason
  */
 export async function loadOrder(
   eventStore: StreamReads,
   tenant: string,
   orderId: string,
-  { position = Number.MAX_SAFE_INTEGER, ...until }: Until = {},
-): Promise<OrderAt | undefined> {
-  let loaded: OrderAt | undefined;
-  for await (const page of streamPages(eventStore, orderStream(tenant, orderId), until)) {
-    const events = page.filter((event) => event.position <= position);
-    const state = orderAfter(loaded?.state, events);
-    const last = events.at(-1);
-    if (state === undefined || last === undefined) continue;
-    loaded = { state, revision: last.revision, lastEventAt: last.metadata.occurredAt, eventId: last.id };
-  }
-  return loaded;
+  { position = Number.MAX_SAFE_INTEGER, ...pages }: PagesOf & { readonly position?: Position | undefined } = {},
+): Promise<(Loaded<Order> & { readonly eventId: string }) | undefined> {
+  let eventId = '';
+  const evolveUntil = (order: Order | undefined, event: RecordedEvent): Order | undefined => {
+    if (event.position > position) return order;
+    eventId = event.id;
+    return evolveOrder(order, event);
+  };
+  const { state, ...end } = await loadStream(eventStore, orderStream(tenant, orderId), evolveUntil, undefined, pages);
+  return state && { ...end, state, eventId };
 }
 
-/** An order after these further events of its stream; undefined when there is none. */
-const orderAfter = (before: Order | undefined, events: readonly EventToAppend[]): Order | undefined =>
-  events.reduce<Order | undefined>(
-    (order, { id, type, data, metadata }) =>
-      evolve(order, { type, data } as OrderEvent, { id, at: metadata.occurredAt }),
-    before,
-  );
+const evolveOrder = (order: Order | undefined, { id, type, data, metadata }: EventToAppend): Order =>
+  evolve(order, { type, data } as OrderEvent, { id, at: metadata.occurredAt });
 
 export type WrittenOrder = { readonly position: Position; readonly order: Order };
 
@@ -73,7 +57,7 @@ export async function writeOrder(
       const order = await loadOrder(commands.eventStore, caller.tenant, orderId);
       if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
       // So that the rows have the key, if an event of the order has it.
-      if (caller.key !== undefined) await untilTenantIsShown(commands, caller);
+      if (caller.key !== undefined) await untilShown(commands, caller);
       return order;
     },
     decide: async (order: Order, at) => acceptedEvents(await decide(order, at)),
@@ -97,7 +81,7 @@ export async function writeNewOrder(
 }
 
 function orderWith({ position, events }: Appended<OrderEvent>, before: Order | undefined): WrittenOrder {
-  const order = orderAfter(before, events);
+  const order = events.reduce<Order | undefined>(evolveOrder, before);
   if (order === undefined) throw new Error('An order has at least one event.');
   return { position, order };
 }

@@ -20,7 +20,7 @@ import type { Position } from '../../ports/eventStore.js';
 import { ALL_ROWS, cancellable, told, where } from '../../queries/asking.js';
 import type { Application } from '../application.js';
 import { parseBody, shortText } from '../body.js';
-import { untilTenantIsShown } from '../catchUp.js';
+import { untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
 import { type Once, once } from '../idempotency.js';
 import { refuseMasterData } from '../tables.js';
@@ -50,8 +50,8 @@ type Deletion = {
   readonly batchId: string;
   readonly confirm: number | undefined;
   readonly dryRun: boolean;
-  /** Throws to refuse it; false: it is done already. */
-  readonly isOpen?: (counts: CleanUpCounts) => Promise<boolean>;
+  /** What it has deleted already. Throws to refuse it. */
+  readonly done?: (counts: CleanUpCounts) => Promise<SyncCommit | undefined>;
 };
 
 /** Counts at the revision that the append then expects. @throws ValidationError when the guard or `confirm` refuses it */
@@ -59,7 +59,7 @@ async function deleteOthers(
   commands: Application,
   caller: Caller,
   assetType: AssetType,
-  { batchId, confirm, dryRun, isOpen = async () => true }: Deletion,
+  { batchId, confirm, dryRun, done }: Deletion,
 ): Promise<CleanUpResult> {
   const { tenant, key } = caller;
   const table = { tenant, table: assetType.name };
@@ -68,8 +68,10 @@ async function deleteOthers(
     const { count: deleted, inside: kept, keys, ...end } = found;
     return { ...end, state: { deleted, kept, keys } };
   };
+  let before: SyncCommit | undefined;
   const { position, revision, state } = await writeTable(commands, caller, assetType, read, async (counts) => {
-    if (!(await isOpen(counts)) || dryRun) return [];
+    before = await done?.(counts);
+    if (before !== undefined || dryRun) return [];
     const guard = commands.directory.tenant(tenant)?.cleanUpGuard;
     const refusal = refusalOfCleanUp(guard, { batchId, confirm }, counts);
     if (refusal !== undefined) throw new ValidationError(refusal);
@@ -78,6 +80,7 @@ async function deleteOthers(
     if (deleted === 0 && !isSyncId(batchId) && key === undefined) return [];
     return [{ type: 'TableCleanedUp', data: { batchId, deleted }, counts: { deleted } }];
   });
+  if (before !== undefined) return { ...before, position };
   const { deleted, kept: carried, keys } = state;
   return dryRun ? { position, deleted, carried, keys } : { position, deleted, operationId: String(revision) };
 }
@@ -106,11 +109,7 @@ export async function cleanUpTable(
 }
 
 /** @throws NotSupportedError on Master Data */
-export async function startSync(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-): Promise<{ readonly id: string; readonly startedAt: string }> {
+export async function startSync(commands: Application, caller: Caller, assetType: AssetType) {
   refuseMasterData(assetType, 'cleaned up');
   const id = syncId(commands.newId());
   const event: SyncEvent = { type: 'SyncStarted', data: { id } };
@@ -129,7 +128,7 @@ async function committedBy(
   { name: table }: AssetType,
   id: string,
 ): Promise<SyncCommit | undefined> {
-  await untilTenantIsShown(commands, caller);
+  await untilShown(commands, caller);
   const rows = cancellable(commands.rows, caller.deadline);
   const space = { tenant: caller.tenant, space: SYNCS.name };
   const [row] = (await rows.rows(space, { ids: isSyncId(id) ? [uuidOfSync(id)] : [], keys: [] })).rows;
@@ -166,14 +165,12 @@ export async function commitSync(
   const { records, confirm } = parseBody(commitBody, body);
   if (records === undefined && !dryRun)
     throw new ValidationError({ records: ['The records field is required: how many the session has carried.'] });
-  let committed: SyncCommit | undefined;
   // A batch asks for its session on the rows that its append expects: it is counted here, or conflicts and is refused.
-  const isOpen = async ({ kept }: CleanUpCounts): Promise<boolean> => {
-    committed = await committedBy(commands, caller, assetType, id);
+  const done = async ({ kept }: CleanUpCounts): Promise<SyncCommit | undefined> => {
+    const committed = await committedBy(commands, caller, assetType, id);
     if (committed === undefined && !dryRun && records !== kept)
       throw new ValidationError({ records: [`${kept} records have ${id} as their batch id, not ${records}.`] });
-    return committed === undefined;
+    return committed;
   };
-  const done = await deleteOthers(commands, caller, assetType, { batchId: id, confirm, dryRun, isOpen });
-  return committed === undefined ? done : { ...committed, position: done.position };
+  return deleteOthers(commands, caller, assetType, { batchId: id, confirm, dryRun, done });
 }

@@ -7,20 +7,10 @@ import { tableEffects } from '../../domain/effects.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
-import { AppendTooLargeError } from '../../ports/eventStore.js';
-import { AnswerTooLargeError, type StoredRecord } from '../../queries/storedRecord.js';
-import type { FairQueue } from '../../supervision/fairQueue.js';
-import { untilTableIsShown } from '../catchUp.js';
+import type { StoredRecord } from '../../queries/storedRecord.js';
+import { untilShown } from '../catchUp.js';
 import type { Caller, Commands } from '../context.js';
-import {
-  type Change,
-  type Loaded,
-  type LogAccess,
-  type Written,
-  withDeadline,
-  writeStream,
-  writeTogether,
-} from '../writeStream.js';
+import { type Change, type Loaded, type LogAccess, type Write, type Written, writeStream } from '../writeStream.js';
 
 /** The records that a decision is about. */
 export class DecisionRecords {
@@ -75,95 +65,47 @@ export async function loadTable(
   return { ...end, state: new DecisionRecords(assetType, records, formerIds) };
 }
 
+type TableChange<State, Asked = never> = Change<State, ReferenceTableEvent, Asked>;
+
 /**
- * Reads, decides, appends, by itself.
+ * Reads, decides, appends.
  * @param read is called when the rows show everything that any process has written to the table
  * @param decide as of a `Change`
+ * @param sharing as of a `Write`
  * @throws as `writeStream`
  */
-export function writeTable<State>(
+export function writeTable<State, Asked = never>(
   ports: TablePorts,
   caller: Caller,
   { name }: AssetType,
-  read: () => Promise<Loaded<State>>,
-  decide: Change<State, ReferenceTableEvent>['decide'],
+  read: (wanted: readonly Asked[]) => Promise<Loaded<State>>,
+  decide: TableChange<State>['decide'],
+  sharing: Pick<Write<State, ReferenceTableEvent, Asked>, 'wanted' | 'shared'> = {},
 ): Promise<Written<State, ReferenceTableEvent>> {
-  const load = async (): Promise<Loaded<State>> => {
-    await untilTableIsShown(ports, caller, name);
-    return read();
+  const load = async (_: number, longest: Caller, wanted: readonly Asked[]): Promise<Loaded<State>> => {
+    await untilShown(ports, longest, name);
+    return read(wanted);
   };
-  return writeStream(ports, caller, { stream: tableStream(caller.tenant, name), load, decide });
+  return writeStream(ports, caller, { ...sharing, stream: tableStream(caller.tenant, name), load, decide });
 }
 
-type WrittenRecords = Written<DecisionRecords, ReferenceTableEvent>;
+/** Changes of single records that wait for their turn, by the stream of their table. */
+export type RecordChanges = Map<string, TableChange<DecisionRecords, Wanted>[]>;
 
-/** A change of one record that waits for its turn. */
-type RecordChange = Change<DecisionRecords, ReferenceTableEvent> & { readonly wanted: Wanted };
-
-/** Changes that share one append. */
-const MAX_TOGETHER = 64;
-
-export class RecordWriter {
-  /** By stream. */
-  readonly #waiting = new Map<string, Set<RecordChange>>();
-
-  constructor(private readonly ports: TablePorts & { readonly streamChanges: FairQueue }) {}
-
-  /**
-   * Reads the wanted records, decides, appends. Changes of single records that wait for the same table are decided one after
-   * the other and share one append; a refused one does not affect the others.
-   * @throws as `writeStream`
-   */
-  write(caller: Caller, assetType: AssetType, wanted: Wanted, decide: RecordChange['decide']): Promise<WrittenRecords> {
-    const stream = tableStream(caller.tenant, assetType.name);
-    const waiting = this.#waiting.get(stream) ?? new Set();
-    const written = new Promise<WrittenRecords>((resolve, reject) => {
-      const change: RecordChange = { caller, decide, wanted, resolve, reject };
-      this.#waiting.set(stream, waiting.add(change));
-      const turn = async (): Promise<void> => {
-        // It may have been written together with an earlier one.
-        if (!waiting.has(change)) return;
-        const taken = [change, ...sharing(change, waiting)].slice(0, MAX_TOGETHER);
-        for (const each of taken) waiting.delete(each);
-        await this.#writeAll(stream, assetType, taken);
-      };
-      const leave = (): void => {
-        waiting.delete(change);
-        if (waiting.size === 0 && this.#waiting.get(stream) === waiting) this.#waiting.delete(stream);
-      };
-      this.ports.streamChanges.run(stream, turn, caller.deadline).catch(reject).finally(leave);
-    });
-    return withDeadline(caller, written);
-  }
-
-  async #writeAll(stream: string, assetType: AssetType, changes: readonly RecordChange[]): Promise<void> {
-    const wanted = {
-      keys: changes.flatMap(({ wanted: { keys } }) => keys),
-      ids: changes.flatMap(({ wanted: { ids } }) => ids),
-    };
-    const load = async (_attempt: number, caller: Caller) => {
-      await untilTableIsShown(this.ports, caller, assetType.name);
-      return loadTable(this.ports, caller, assetType, wanted);
-    };
-    const after = (state: DecisionRecords, events: readonly ReferenceTableEvent[], at: string) =>
-      state.after(events, at);
-    try {
-      await writeTogether(this.ports, { stream, load, after }, changes);
-    } catch (error) {
-      const isTooLarge = TOO_LARGE.some((each) => error instanceof each);
-      // Nothing was stored. One by one, only those that are too large themselves fail.
-      for (const change of changes)
-        if (isTooLarge && changes.length > 1) await this.#writeAll(stream, assetType, [change]);
-        else change.reject(error);
-    }
-  }
+/** The same for a single record; those that wait for the same table share the reading and the append. */
+export function writeRecord(
+  ports: TablePorts & { readonly recordChanges: RecordChanges },
+  caller: Caller,
+  assetType: AssetType,
+  wanted: Wanted,
+  decide: TableChange<DecisionRecords>['decide'],
+): Promise<Written<DecisionRecords, ReferenceTableEvent>> {
+  const read = (all: readonly Wanted[]) => {
+    const together = { keys: all.flatMap(({ keys }) => keys), ids: all.flatMap(({ ids }) => ids) };
+    return loadTable(ports, caller, assetType, together);
+  };
+  return writeTable(ports, caller, assetType, read, decide, {
+    wanted,
+    shared: { waiting: ports.recordChanges, after: (state, events, at) => state.after(events, at) },
+  });
 }
-
-/** A group of changes may be too large where none of them is. */
-const TOO_LARGE = [AppendTooLargeError, AnswerTooLargeError];
-
-/** A repetition with a key is answered with the record as the append left it, so that append is its own. */
-const sharing = (change: RecordChange, waiting: ReadonlySet<RecordChange>): readonly RecordChange[] =>
-  change.caller.key === undefined
-    ? [...waiting].filter((each) => each !== change && each.caller.key === undefined)
-    : [];

@@ -61,7 +61,8 @@ export async function loadDelivery(
     const caller = { tenant, actor: SUBSCRIBER, correlationId, causationId: id, traceparent };
     return { requestedAt: position, caller, ...before, delivery: evolveDelivery(before?.delivery, event), position };
   };
-  const { state, ...end } = await loadStream(eventStore, deliveryStream(tenant, deliveryId), evolveKnown);
+  const stream = deliveryStream(tenant, deliveryId);
+  const { state, ...end } = await loadStream<Known | undefined>(eventStore, stream, evolveKnown, undefined);
   return state && { tenant, deliveryId, ...end, ...state };
 }
 

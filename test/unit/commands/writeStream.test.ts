@@ -14,7 +14,7 @@ function open() {
   const commands = log.commands();
   /** Of another process. */
   const others = log.commands();
-  const load = () => loadStream<number>(commands.eventStore, STREAM, (count = 0) => count + 1);
+  const load = () => loadStream(commands.eventStore, STREAM, (count: number) => count + 1, 0);
   const write = (
     count = 1,
     as: Parameters<typeof writeStream>[1] = caller,
@@ -45,7 +45,7 @@ test('where others are first each time it is tried so often, then refused as saf
   const other = () =>
     writeStream(others, caller, {
       stream: STREAM,
-      load: () => loadStream<number>(commands.eventStore, STREAM, (count = 0) => count + 1),
+      load: () => loadStream(commands.eventStore, STREAM, (count: number) => count + 1, 0),
       decide: () => [EVENT],
     });
   const written = write(1, caller, () => {
@@ -61,7 +61,7 @@ test('times never go backwards within a stream, also where the clock does', asyn
   const at = (now: string) =>
     writeStream({ ...commands, now: () => now }, caller, {
       stream: STREAM,
-      load: () => loadStream<number>(commands.eventStore, STREAM, (count = 0) => count + 1),
+      load: () => loadStream(commands.eventStore, STREAM, (count: number) => count + 1, 0),
       decide: () => [EVENT],
     });
   const [early, late, later] = [1, 2, 3].map((second) => `2026-11-22T10:00:0${second}.000000Z`);

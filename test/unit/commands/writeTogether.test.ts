@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openApplication } from '#app/commands/application.js';
 import type { Caller, Commands } from '#app/commands/context.js';
-import { DecisionRecords, type Wanted } from '#app/commands/referenceTables/tableWriter.js';
+import { DecisionRecords, type Wanted, writeRecord } from '#app/commands/referenceTables/tableWriter.js';
 import { RequestDeadline } from '#app/commands/requestDeadline.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
@@ -70,11 +70,11 @@ function openTable() {
     now: () => metadata.occurredAt,
     newId: () => idOf(9_000 + ++ids),
   } as unknown as Commands;
-  const writer = openApplication(commands).records;
+  const application = openApplication(commands);
   const create = (id: number, key: string, as: Partial<Caller> = {}) => {
     const input: RecordInput = { fields: { external_id: key, name: key } } as RecordInput;
     const wanted = { keys: [key], ids: [idOf(id)] };
-    const written = writer.write({ ...caller, ...as }, item, wanted, (known) => {
+    const written = writeRecord(application, { ...caller, ...as }, item, wanted, (known) => {
       const decision = createRecord(item, input, idOf(id), known);
       if (!decision.ok) throw new Error(Object.values(decision.errors).flat().join());
       return decision.events;
@@ -84,7 +84,7 @@ function openTable() {
     return written;
   };
   const rename = (id: number, name: string) =>
-    writer.write(caller, item, { keys: [], ids: [idOf(id)] }, (known) => {
+    writeRecord(application, caller, item, { keys: [], ids: [idOf(id)] }, (known) => {
       const current = known.byId(idOf(id));
       if (current === undefined) throw new Error('There is no such record.');
       const decision = updateRecord(item, current, { fields: { name } } as RecordInput, known);
@@ -101,7 +101,7 @@ function openTable() {
     await nextTurn();
     return { first, release };
   };
-  return { create, rename, appended, failures, waitedFor, appending, writer, mostRecords };
+  return { create, rename, appended, failures, waitedFor, appending, application, mostRecords };
 }
 
 test('those that come while one is appended are appended together, each with its own answer', async () => {
@@ -168,15 +168,21 @@ test('a failed append is the answer of all, also of those that it would have ref
 });
 
 test('one whose time ends while it is decided alone is told that nothing was written, and nothing is', async () => {
-  const { writer, appended } = openTable();
+  const { application, appended } = openTable();
   const deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
-  const late = writer.write({ ...caller, deadline }, item, { keys: ['A'], ids: [idOf(1)] }, async (known) => {
-    deadline.cancel(new DeadlineError('It took too long.'));
-    deadline.end();
-    await nextTurn();
-    const decision = createRecord(item, { fields: { external_id: 'A', name: 'A' } } as RecordInput, idOf(1), known);
-    return decision.ok ? decision.events : [];
-  });
+  const late = writeRecord(
+    application,
+    { ...caller, deadline },
+    item,
+    { keys: ['A'], ids: [idOf(1)] },
+    async (known) => {
+      deadline.cancel(new DeadlineError('It took too long.'));
+      deadline.end();
+      await nextTurn();
+      const decision = createRecord(item, { fields: { external_id: 'A', name: 'A' } } as RecordInput, idOf(1), known);
+      return decision.ok ? decision.events : [];
+    },
+  );
   await expect(late).rejects.toThrow(DeadlineError);
   expect(deadline.mayHaveWritten).toBe(false);
   for (let turn = 0; turn < 10; turn++) await nextTurn();
