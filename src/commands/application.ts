@@ -1,16 +1,18 @@
 /** What commands use: the ports, and what one process keeps in memory for them. All of it may be lost at any time. */
 import { FairQueue } from '../supervision/fairQueue.js';
 import type { Commands } from './context.js';
+import type { DirectoryChanges } from './identity/directoryWriter.js';
 import type { RecordChanges } from './referenceTables/tableWriter.js';
 
 export type Application<Ports extends Commands = Commands> = Ports & {
   readonly streamChanges: FairQueue;
   readonly recordChanges: RecordChanges;
+  readonly directoryChanges: DirectoryChanges;
 };
 
 export const openApplication = <Ports extends Commands>(ports: Ports): Application<Ports> => {
   const unlimited = Number.POSITIVE_INFINITY;
   // Requests of a tenant are limited already, so the queue needs no limit.
   const streamChanges = new FairQueue({ atOnce: unlimited, ofGroup: 1, waitingOfGroup: unlimited });
-  return { ...ports, streamChanges, recordChanges: new Map() };
+  return { ...ports, streamChanges, recordChanges: new Map(), directoryChanges: new Map() };
 };

@@ -20,6 +20,7 @@ import {
 } from '../ports/eventStore.js';
 import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
+import { nextTurn } from '../supervision/waiting.js';
 import { type Caller, type Commands, patience, TryAgainError } from './context.js';
 import { requireUnused } from './idempotency.js';
 import { type PagesOf, type StreamReads, streamPages } from './streamPages.js';
@@ -28,10 +29,7 @@ import { type PagesOf, type StreamReads, streamPages } from './streamPages.js';
 export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'> & {
   /** For requests with an Idempotency-Key. */
   readonly rows?: Commands['rows'] | undefined;
-  /**
-   * Changes by stream, one at a time: of several at once, all but one would be decided again and again. Processes that
-   * write seldom have none.
-   */
+  /** By stream, one at a time: of several at once all but one would be decided again. Set where much is written. */
   readonly streamChanges?: FairQueue | undefined;
 };
 
@@ -127,16 +125,18 @@ export type Write<State, Event extends DomainEvent, Wanted> = Pick<
   readonly stream: string;
   /**
    * @param attempt counts from 0; from 1 on, the attempt before lost against another writer
-   * @param caller who waits for it, the longest of several
+   * @param caller who waits for it, the longest of several; reading ends with the caller's time
    */
   readonly load: (attempt: number, caller: Caller, wanted: readonly Wanted[]) => Promise<Loaded<State>>;
   /** Set where changes share the loading and the append. */
-  readonly shared?: {
-    /** Those that wait for their turn, by stream. */
-    readonly waiting: Map<string, Change<State, Event, Wanted>[]>;
-    /** The state after a change, for those that are decided behind it. */
-    readonly after: (state: State, events: readonly Event[], at: string) => State;
-  };
+  readonly shared?:
+    | {
+        /** Those that wait for their turn, by stream. */
+        readonly waiting: Map<string, Change<State, Event, Wanted>[]>;
+        /** The state after a change, for those that are decided behind it. */
+        readonly after: (state: State, events: readonly Event[], at: string) => State;
+      }
+    | undefined;
 };
 
 /** Changes that share one append. */
@@ -201,6 +201,8 @@ async function writeTogether<State, Event extends DomainEvent, Wanted>(
     for (const change of all)
       if (isTooLarge && all.length > 1) await writeTogether(log, write, [change]);
       else change.reject(error);
+    // By then it is known whose time has ended as well: for them nothing is read.
+    if (all.some(isOver)) await nextTurn();
   }
 }
 

@@ -1,12 +1,12 @@
 /** Changes of a tenant's directory streams: few events each, so that a decision reads them whole. */
-import { evolveTenant, type OwnTenant, type Tenant } from '../../domain/identity/directory.js';
+import { evolveTenant, type OwnTenant, ownCopy, type Tenant } from '../../domain/identity/directory.js';
 import type { DirectoryEvent } from '../../domain/identity/events.js';
 import { clientsStream, tenantStream, usersStream, webhooksStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
 import { DeadlineError, withTimeout } from '../../supervision/deadline.js';
 import {
   type Caller,
-  type Commands,
   ConflictError,
   NotFoundError,
   patience,
@@ -14,16 +14,23 @@ import {
   TryAgainError,
 } from '../context.js';
 import { known } from '../tables.js';
-import { type Loaded, type LogAccess, loadStream, writeStream } from '../writeStream.js';
+import { type Change, type Loaded, type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
 /** Directory commands decide on what the log says, then wait until the directory in memory knows the change. */
-export type DirectoryCommands = LogAccess & { readonly directory: Pick<TenantDirectory, 'waitFor'> };
+export type DirectoryCommands = LogAccess & {
+  readonly directory: Pick<TenantDirectory, 'waitFor'>;
+  readonly directoryChanges?: DirectoryChanges;
+};
+
+/** Changes of directory streams that wait for their turn, by stream. */
+export type DirectoryChanges = Map<string, Change<OwnTenant | undefined, DirectoryEvent>[]>;
 
 /** The tenant as its own stream and one more of its directory streams say. @throws TryAgainError if it is parked */
 async function loadTenant(
-  eventStore: Commands['eventStore'],
+  { eventStore }: Pick<LogAccess, 'eventStore'>,
   tenant: string,
   stream: string,
+  cancellation?: Cancellation,
 ): Promise<Loaded<OwnTenant | undefined>> {
   let parked: TryAgainError | undefined;
   const evolve = (state: OwnTenant | undefined, event: RecordedEvent): OwnTenant | undefined => {
@@ -41,8 +48,9 @@ async function loadTenant(
     }
   };
   const ofTenant = tenantStream(tenant);
-  const before = await loadStream(eventStore, ofTenant, evolve, undefined);
-  const loaded = stream === ofTenant ? before : await loadStream(eventStore, stream, evolve, before.state);
+  const before = await loadStream(eventStore, ofTenant, evolve, undefined, { cancellation });
+  const loaded =
+    stream === ofTenant ? before : await loadStream(eventStore, stream, evolve, before.state, { cancellation });
   if (parked !== undefined && loaded.state?.deleted !== true) throw parked;
   return loaded;
 }
@@ -83,24 +91,28 @@ export const writeTenant: DirectoryWrite<[stream: string, decide: Decide<[Tenant
 ) => {
   const { position, state, events, at } = await writeStream(commands, caller, {
     stream,
-    load: () => loadTenant(commands.eventStore, caller.tenant, stream),
+    load: (_, { deadline }) => loadTenant(commands, caller.tenant, stream, deadline),
+    shared: commands.directoryChanges && { waiting: commands.directoryChanges, after: tenantAfter },
     decide: (tenant) => {
       if (tenant?.deleted) throw new NotFoundError(`Tenant ${caller.tenant} was deleted; its name is not given again.`);
       return decide(tenant);
     },
   });
   if (position > 0) await waitUntilKnown(commands, caller, position);
-  const after = (tenant: OwnTenant | undefined, event: DirectoryEvent) => evolveTenant(tenant, event, at, position);
-  return { position, tenant: events.reduce(after, state) };
+  return { position, tenant: tenantAfter(state, events, at, position) };
 };
+
+/** @param position counts in what is answered only; no decision depends on it */
+const tenantAfter = (before: OwnTenant | undefined, events: readonly DirectoryEvent[], at: string, position = 0) =>
+  events.reduce((tenant, event) => evolveTenant(tenant, event, at, position), before && ownCopy(before));
 
 /** A tenant as the log has it now, for processes without a directory. @throws NotFoundError; TryAgainError if it is parked */
 export async function tenantNow(
-  { eventStore }: Pick<Commands, 'eventStore'>,
+  log: Pick<LogAccess, 'eventStore'>,
   tenant: string,
   stream: string = tenantStream(tenant),
 ): Promise<Tenant> {
-  const { state } = await loadTenant(eventStore, tenant, stream);
+  const { state } = await loadTenant(log, tenant, stream);
   if (state === undefined || state.deleted) throw new NotFoundError(`There is no tenant ${tenant}.`);
   return state;
 }

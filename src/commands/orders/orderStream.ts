@@ -53,8 +53,8 @@ export async function writeOrder(
 ): Promise<WrittenOrder> {
   const written = await writeStream(commands, caller, {
     stream: orderStream(caller.tenant, orderId),
-    load: async () => {
-      const order = await loadOrder(commands.eventStore, caller.tenant, orderId);
+    load: async (_, { deadline: cancellation }) => {
+      const order = await loadOrder(commands.eventStore, caller.tenant, orderId, { cancellation });
       if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
       // So that the rows have the key, if an event of the order has it.
       if (caller.key !== undefined) await untilShown(commands, caller);

@@ -65,8 +65,6 @@ export async function loadTable(
   return { ...end, state: new DecisionRecords(assetType, records, formerIds) };
 }
 
-type TableChange<State, Asked = never> = Change<State, ReferenceTableEvent, Asked>;
-
 /**
  * Reads, decides, appends.
  * @param read is called when the rows show everything that any process has written to the table
@@ -79,7 +77,7 @@ export function writeTable<State, Asked = never>(
   caller: Caller,
   { name }: AssetType,
   read: (wanted: readonly Asked[]) => Promise<Loaded<State>>,
-  decide: TableChange<State>['decide'],
+  decide: Change<State, ReferenceTableEvent>['decide'],
   sharing: Pick<Write<State, ReferenceTableEvent, Asked>, 'wanted' | 'shared'> = {},
 ): Promise<Written<State, ReferenceTableEvent>> {
   const load = async (_: number, longest: Caller, wanted: readonly Asked[]): Promise<Loaded<State>> => {
@@ -90,7 +88,7 @@ export function writeTable<State, Asked = never>(
 }
 
 /** Changes of single records that wait for their turn, by the stream of their table. */
-export type RecordChanges = Map<string, TableChange<DecisionRecords, Wanted>[]>;
+export type RecordChanges = Map<string, Change<DecisionRecords, ReferenceTableEvent, Wanted>[]>;
 
 /** The same for a single record; those that wait for the same table share the reading and the append. */
 export function writeRecord(
@@ -98,7 +96,7 @@ export function writeRecord(
   caller: Caller,
   assetType: AssetType,
   wanted: Wanted,
-  decide: TableChange<DecisionRecords>['decide'],
+  decide: Change<DecisionRecords, ReferenceTableEvent>['decide'],
 ): Promise<Written<DecisionRecords, ReferenceTableEvent>> {
   const read = (all: readonly Wanted[]) => {
     const together = { keys: all.flatMap(({ keys }) => keys), ids: all.flatMap(({ ids }) => ids) };
