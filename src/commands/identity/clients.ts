@@ -13,6 +13,7 @@ import {
   refuseMore,
   writeClient,
   writeDirectory,
+  writeTenant,
 } from './directoryWriter.js';
 import { hashSecret, newClientSecret } from './secrets.js';
 
@@ -69,6 +70,6 @@ export const removeClient: DirectoryWrite<[clientId: string]> = (commands, calle
 
 /** Records that the client got a token. */
 export const recordClientUse: DirectoryWrite<[clientId: string]> = (commands, caller, clientId) =>
-  writeDirectory(commands, caller, clientUseStream(caller.tenant, clientId), () => [
+  writeTenant(commands, caller, clientUseStream(caller.tenant, clientId), () => [
     { type: 'ApiClientUsed', data: { clientId } },
   ]);
