@@ -2,12 +2,12 @@
 import type { Application } from '../commands/application.js';
 import { newId } from '../commands/clock.js';
 import type { Caller } from '../commands/context.js';
+import { type OpenedTenant, openTenant } from '../commands/identity/tenants.js';
 import { saveOrder } from '../commands/orders/orders.js';
 import { createRecord } from '../commands/records.js';
 import { upsertBatch } from '../commands/referenceTables/batches.js';
 import { assetTypeOf, tenantOf } from '../commands/tables.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { type OpenedTenant, openTenant, placeholderEmail } from './tenants.js';
 
 export const DEMO_TENANT = 'demo';
 
@@ -78,11 +78,7 @@ export async function openDemoTenant(commands: Application): Promise<OpenedTenan
     correlationId: newId(),
     causationId: newId(),
   };
-  const opened = await openTenant(commands, caller, {
-    orderModel: 'dyn_stock_order',
-    displayName: 'Demo',
-    adminEmail: placeholderEmail(DEMO_TENANT),
-  });
+  const opened = await openTenant(commands, caller, { orderModel: 'dyn_stock_order', displayName: 'Demo' });
   const unitCodes = UNIT_CODES.map((unit) => ({ ...unit, id: newId() }));
   const items = sampleItems(new Map(unitCodes.map(({ code, id }) => [code, id])));
   await upsertBatch(commands, caller, demoType(commands, 'dyn_unit_code'), { items: unitCodes });

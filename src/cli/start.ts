@@ -2,12 +2,12 @@
 import { once } from 'node:events';
 import { InvalidArgumentError } from 'commander';
 import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
+import type { OpenedTenant } from '../commands/identity/tenants.js';
 import { type Config, ROLES, type Role, readConfig } from '../config.js';
 import type { RunningService } from '../main.js';
 import { retry } from '../supervision/keepRunning.js';
 import { command, commaSeparated, flag, parsed, printLines } from './command.js';
 import { DEMO_TENANT, openDemoTenant } from './demo.js';
-import type { OpenedTenant } from './tenants.js';
 
 export const start = command({
   name: 'start',

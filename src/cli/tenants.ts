@@ -1,14 +1,12 @@
 /** Tenants with their first API clients and users. What their admins do themselves is on the platform and in its API. */
 import { InvalidArgumentError } from 'commander';
-import { parseBody } from '../commands/body.js';
-import type { Caller } from '../commands/context.js';
 import { createClient } from '../commands/identity/clients.js';
-import { type DirectoryCommands, tenantNow } from '../commands/identity/directoryWriter.js';
+import { tenantNow } from '../commands/identity/directoryWriter.js';
 import { newPassword } from '../commands/identity/secrets.js';
-import { changeTenant, checkTenantName, createTenant, deleteTenant } from '../commands/identity/tenants.js';
-import { addUser, newUserBody, resetPassword } from '../commands/identity/users.js';
+import { changeTenant, deleteTenant, firstAdmin, type OpenedTenant, openTenant } from '../commands/identity/tenants.js';
+import { addUser, resetPassword } from '../commands/identity/users.js';
 import { ORDER_MODELS } from '../domain/identity/events.js';
-import { ROLES, type Scope } from '../domain/identity/scopes.js';
+import { ROLES } from '../domain/identity/scopes.js';
 import { QUOTA_NAMES, QUOTAS } from '../domain/quotas.js';
 import { usersStream } from '../domain/streams.js';
 import { columns, command, list, oneOf, parsed, required, text } from './command.js';
@@ -34,11 +32,10 @@ const create = command({
     displayName: text('<text>', 'display name (default: the name)'),
     adminEmail: text('<address>', 'of the first admin (default: admin@<name>.example)'),
   },
-  async run({ orderModel, displayName, adminEmail }, name) {
-    const input = { orderModel, displayName: displayName ?? name, adminEmail: adminEmail ?? placeholderEmail(name) };
+  async run(opening, name) {
     // Before the log is made.
-    checkNewTenant(name, input);
-    const made = await withFirstLog(({ commands }) => openTenant(commands, operator(name), input));
+    firstAdmin(name, opening);
+    const made = await withFirstLog(({ commands }) => openTenant(commands, operator(name), opening));
     return { tenant: name, ...made };
   },
   lines: ({ tenant, admin, client }) => [
@@ -189,44 +186,3 @@ const userSetPassword = command({
 });
 
 export const tenantCommands = [create, listAll, quotas, remove, clientCreate, userCreate, userSetPassword];
-
-export type OpenedTenant = {
-  readonly admin: { readonly email: string; readonly password: string };
-  readonly client: { readonly client_id: string; readonly client_secret: string; readonly scopes: readonly Scope[] };
-};
-
-/** The default address of the first admin. The domain is reserved (RFC 2606), so it never belongs to anybody. */
-export const placeholderEmail = (tenant: string): string => `admin@${tenant}.example`;
-
-type NewTenant = { readonly orderModel: string; readonly displayName: string; readonly adminEmail: string };
-
-const adminOf = ({ adminEmail, displayName }: NewTenant) => ({
-  email: adminEmail.toLowerCase(),
-  password: newPassword(),
-  first_name: 'Admin',
-  last_name: displayName,
-  roles: ['admin', 'validator'],
-});
-
-/** @throws ValidationError (name, e-mail address) */
-function checkNewTenant(name: string, input: NewTenant): void {
-  checkTenantName(name);
-  parseBody(newUserBody, adminOf(input));
-}
-
-/**
- * Creates a tenant, its first admin, and an API client with all scopes.
- * @throws ValidationError (name, e-mail address), ConflictError (the tenant exists); then nothing was created
- */
-export async function openTenant(commands: DirectoryCommands, caller: Caller, input: NewTenant): Promise<OpenedTenant> {
-  const admin = adminOf(input);
-  // A wrong address must not leave a tenant without an admin.
-  checkNewTenant(caller.tenant, input);
-  await createTenant(commands, caller, { orderModel: input.orderModel, displayName: input.displayName });
-  await addUser(commands, caller, admin);
-  const client = await createClient(commands, caller, { name: 'First API client' });
-  return {
-    admin: { email: admin.email, password: admin.password },
-    client: { client_id: client.clientId, client_secret: client.clientSecret, scopes: client.scopes },
-  };
-}

@@ -43,7 +43,7 @@ export type RunningService = {
 export const START_TIMEOUT_MS = scaled(60_000);
 const LEVEL_ERROR = 50;
 
-const createdTenant = z.object({
+export const createdTenant = z.object({
   tenant: z.string(),
   admin: z.object({ email: z.string(), password: z.string() }),
   client: z.object({ client_id: z.string(), client_secret: z.string(), scopes: z.array(z.string()) }),

@@ -74,18 +74,26 @@ export const operatorSessions: Resource = {
   },
 };
 
+/** @param tenant '' for none */
+export function operatorsCaller(
+  { context: { requestId, deadline } }: Request,
+  operator: string,
+  tenant: string,
+): Caller {
+  return {
+    tenant,
+    actor: { kind: 'operator', id: operator },
+    correlationId: requestId,
+    causationId: requestId,
+    deadline,
+  };
+}
+
 /** The log decides which process used the link first. @throws HttpError 401 */
 async function spend(api: Api, req: Request, { id: link, operator }: OperatorToken): Promise<void> {
-  const { requestId: id } = req.context;
-  const caller: Caller = {
-    tenant: '',
-    actor: { kind: 'operator', id: operator },
-    correlationId: id,
-    causationId: id,
-    deadline: req.context.deadline,
-  };
+  const network = networkOfRequest(req);
   try {
-    await useOperatorLink(api.commands, caller, link, { operator, network: networkOfRequest(req) });
+    await useOperatorLink(api.commands, operatorsCaller(req, operator, ''), link, { operator, network });
   } catch (error) {
     throw error instanceof ConflictError ? refused('The link was used before.') : error;
   }
