@@ -104,8 +104,10 @@ const activitySearch = (search: Search): ActivitySearch =>
     to: text(search.to),
   }) as ActivitySearch;
 
-export type LogSearch = { readonly stream?: string };
-const logSearch = (search: Search): LogSearch => set({ stream: text(search.stream) }) as LogSearch;
+/** `at`: the position, or the revision in the stream, from which on older events are shown. */
+export type LogSearch = { readonly stream?: string | undefined; readonly at?: number | undefined };
+const logSearch = (search: Search): LogSearch =>
+  set({ stream: text(search.stream), at: Number.isInteger(search.at) ? Number(search.at) : undefined });
 
 const at = createRoute;
 const orders = () => import('./orders/OrderList');
@@ -240,11 +242,6 @@ const pages = [
     getParentRoute: () => root,
     path: '/operator/tenants/$tenant',
     component: lazyRouteComponent(() => import('./operator/TenantPage'), 'TenantPage'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/operator/projections',
-    component: lazyRouteComponent(() => import('./operator/Projections'), 'Projections'),
   }),
   at({
     getParentRoute: () => root,

@@ -4,10 +4,16 @@ import { useEffect, useRef, useState } from 'react';
 
 const AFTER_TYPING_MS = 300;
 
-type Props = { readonly label: string; readonly value: string; readonly onSearch: (text: string) => void };
+type Props = {
+  readonly label: string;
+  readonly value: string;
+  /** Id of a datalist that completes what is typed. */
+  readonly list?: string;
+  readonly onSearch: (text: string) => void;
+};
 
 /** Searches when the typing pauses, or at once by Enter and Escape. The key `/` leads to it. */
-export function SearchField({ label, value, onSearch }: Props) {
+export function SearchField({ label, value, onSearch, ...more }: Props) {
   const [typed, setTyped] = useState(value);
   const input = useRef<HTMLInputElement>(null);
   // What a person is typing is newer than what was searched.
@@ -19,6 +25,7 @@ export function SearchField({ label, value, onSearch }: Props) {
     <TextInput
       ref={input}
       data-search
+      {...more}
       type="search"
       aria-label={label}
       placeholder={label}

@@ -1,74 +1,118 @@
-/** The event log or a stream of it, the latest first, each event with all that it says. */
-import { Code } from '@mantine/core';
+/** The event log or a stream of it, the latest first; one event with all that it says, and from there the next and the one before. */
+import { Anchor, Button, Code, Group, Modal } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import { useNumber, When } from '../app/language';
 import { Empty, Loaded, More, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { SearchField } from '../app/SearchField';
 import type { LogSearch } from '../routes';
-import type { Schemas } from './client';
-import { logQuery } from './queries';
+import { logQuery, tenantsQuery } from './queries';
 import { useWords } from './words';
-
-export function Log() {
-  const words = useWords();
-  const number = useNumber();
-  const navigate = useNavigate();
-  const search: LogSearch = getRouteApi('/operator/log').useSearch();
-  const list = useInfiniteQuery(logQuery(search));
-  return (
-    <Page title={words.menu.log}>
-      <SearchField
-        label={words.log.stream}
-        value={search.stream ?? ''}
-        onSearch={(stream) =>
-          void navigate({ to: '/operator/log', search: stream === '' ? {} : { stream }, replace: true })
-        }
-      />
-      <Loaded query={list}>
-        {({ pages }) => {
-          const events = pages.flatMap(({ data }) => data);
-          return events.length === 0 ? (
-            <Empty>{words.log.none}</Empty>
-          ) : (
-            <Rows
-              label={words.menu.log}
-              minWidth={700}
-              heads={[
-                { label: words.log.position, isNumber: true },
-                { label: words.log.when },
-                { label: words.log.stream },
-                { label: words.log.what },
-              ]}
-              rows={events.map((event) => ({
-                id: String(event.position),
-                cells: [
-                  number(event.position),
-                  <When key="when" at={event.occurred_at} />,
-                  <bdi key="stream">{event.stream}</bdi>,
-                  <Said key="said" event={event} />,
-                ],
-              }))}
-            />
-          );
-        }}
-      </Loaded>
-      <More list={list} />
-    </Page>
-  );
-}
 
 /** Characters that are shown: an event may have a megabyte. */
 const MOST_SHOWN = 100_000;
 
-function Said({ event: { type, revision, metadata, data } }: { readonly event: Schemas['LogEvent'] }) {
+export function Log() {
+  const { menu, log } = useWords();
+  const number = useNumber();
+  const navigate = useNavigate();
+  const { stream, at }: LogSearch = getRouteApi('/operator/log').useSearch();
+  const list = useInfiniteQuery(logQuery({ stream, at }));
+  const streams = useStreams(stream ?? '');
+  const [opened, setOpened] = useState(-1);
+  const events = list.data?.pages.flatMap(({ data }) => data) ?? [];
+  const event = events[opened];
+  const show = (search: LogSearch) => void navigate({ to: '/operator/log', search, replace: true });
+  const showOlder = async () => {
+    if (opened + 1 === events.length) await list.fetchNextPage();
+    setOpened(opened + 1);
+  };
+  const place = stream === undefined ? log.position : log.revision;
   return (
-    <details>
-      <summary>{type}</summary>
-      <Code block className="json" tabIndex={0} aria-label={type}>
-        {JSON.stringify({ revision, metadata, data }, null, 2).slice(0, MOST_SHOWN)}
-      </Code>
-    </details>
+    <Page title={menu.log}>
+      <Group>
+        <SearchField
+          label={log.stream}
+          value={stream ?? ''}
+          list="streams"
+          onSearch={(text) => show({ stream: text || undefined, at: undefined })}
+        />
+        <SearchField
+          label={log.from(place)}
+          value={String(at ?? '')}
+          onSearch={(text) => show({ stream, at: /\d/.test(text) ? Number(text.replace(/\D/g, '')) : undefined })}
+        />
+        <datalist id="streams">
+          {streams.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      </Group>
+      <Loaded query={list}>
+        {() =>
+          events.length === 0 ? (
+            <Empty>{log.none}</Empty>
+          ) : (
+            <Rows
+              label={menu.log}
+              minWidth={700}
+              heads={[
+                { label: place, isNumber: true },
+                { label: log.when },
+                { label: log.stream },
+                { label: log.what },
+              ]}
+              rows={events.map((each, n) => ({
+                id: String(each.position),
+                cells: [
+                  number(stream === undefined ? each.position : each.revision),
+                  <When key="when" at={each.occurred_at} />,
+                  <bdi key="stream">{each.stream}</bdi>,
+                  <Anchor key="type" component="button" size="sm" onClick={() => setOpened(n)}>
+                    {each.type}
+                  </Anchor>,
+                ],
+              }))}
+            />
+          )
+        }
+      </Loaded>
+      <More list={list} />
+      {event !== undefined && (
+        <Modal opened onClose={() => setOpened(-1)} title={event.type} size="xl">
+          <Group mb="sm">
+            <Button size="xs" variant="default" disabled={opened === 0} onClick={() => setOpened(opened - 1)}>
+              {log.newer}
+            </Button>
+            <Button
+              size="xs"
+              variant="default"
+              disabled={opened + 1 === events.length && !list.hasNextPage}
+              onClick={showOlder}
+            >
+              {log.older}
+            </Button>
+            <Link to="/operator/log" search={{ stream: event.stream }} onClick={() => setOpened(-1)}>
+              {event.stream}
+            </Link>
+          </Group>
+          <Code block className="json" tabIndex={0} aria-label={event.type}>
+            {JSON.stringify(event, null, 2).slice(0, MOST_SHOWN)}
+          </Code>
+        </Modal>
+      )}
+    </Page>
   );
+}
+
+/** Of tenants whose name the typed one has; streams of an order or a delivery have its id in their names. */
+function useStreams(typed: string): readonly string[] {
+  const tenants = useInfiniteQuery(tenantsQuery(/-([^.]*)/.exec(typed)?.[1] ?? '')).data?.pages[0]?.data ?? [];
+  const ofTenants = tenants.flatMap(({ name, tables }) => [
+    ...['tenant', 'users', 'clients', 'webhooks', 'access'].map((category) => `${category}-${name}`),
+    ...tables.map((table) => `table-${name}.${table}`),
+  ]);
+  return ['log-identity', 'log-keys', 'log-erasures', ...ofTenants];
 }
