@@ -170,7 +170,7 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
   const secretBox = await openKeys(config, { eventStore, directory, now, newId });
   const commands = openApplication({ eventStore, queries, rows, progress, directory, secretBox, now, newId });
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
-  const metrics = new ServiceMetrics();
+  const metrics = parts.add(new ServiceMetrics(), (each) => each.stop());
   if (broker !== undefined) {
     const transport = parts.add(openTransport(config, policy), (each) => each.close());
     const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, queries });

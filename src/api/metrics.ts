@@ -1,12 +1,19 @@
-/** Metrics for Prometheus (text format 0.0.4) of all requests. */
+/** Metrics for Prometheus (text format 0.0.4) of all requests, and what the registry said each minute of the last day. */
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Shown for what took longer. */
+const BEYOND_SECONDS = 30;
+const LOOK_EACH_MS = 60_000;
+const LOOKS_KEPT = 1_440;
 
 export class ServiceMetrics {
   /** Other modules register their metrics here as well. */
   readonly registry = new Registry();
   readonly #requests: Histogram<'method' | 'route' | 'status'>;
+  /** In memory: a restart begins again. */
+  #looks: readonly Look[] = [];
+  #watching: NodeJS.Timeout | undefined;
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -23,4 +30,73 @@ export class ServiceMetrics {
   observeRequest(method: string, mount: string, route: string, status: number, seconds: number): void {
     this.#requests.observe({ method, route: mount + route || 'unmatched', status }, seconds);
   }
+
+  /** Begins to look, once the others have registered. */
+  watch(): void {
+    const note = async () => {
+      this.#looks = [...this.#looks, await lookAt(this.registry)].slice(-LOOKS_KEPT);
+    };
+    this.#watching = setInterval(note, LOOK_EACH_MS).unref();
+    void note();
+  }
+
+  stop(): void {
+    clearInterval(this.#watching);
+  }
+
+  /** A point a minute as the API shows it, the last of the minute that has begun. */
+  async history(minutes: number) {
+    const looks = [...this.#looks, await lookAt(this.registry)].slice(-minutes - 1);
+    return looks.slice(1).map((look, at) => pointOf(looks[at] ?? look, look));
+  }
+}
+
+type Value = { readonly value: number; readonly labels: { readonly [label: string]: unknown } };
+
+/** None while the process has no such metric, or cannot find its values. */
+export const valuesOf = async (registry: Registry, name: string): Promise<readonly Value[]> =>
+  (await registry.getSingleMetric(name)?.get())?.values ?? [];
+
+/** Neither clients nor people ask for these: probes, and what operators look at. */
+const NOT_COUNTED = /^\/(?:health|metrics|api\/v1\/operator)\b/;
+
+/** Figures of now, null for what this process does not know, and requests since the start. */
+async function lookAt(registry: Registry) {
+  const sum = async (name: string, isMeant: (value: Value) => boolean = () => true): Promise<number | null> => {
+    const found = (await valuesOf(registry, name)).filter(isMeant);
+    return found.length === 0 ? null : found.reduce((total, { value }) => total + value, 0);
+  };
+  /** By what they took at most, in seconds; `+Inf`: all of them; `5xx`: those with an error of the service. */
+  const requests = new Map<unknown, number>();
+  for (const { value, labels } of await valuesOf(registry, 'http_request_duration_seconds')) {
+    const { le, route, status } = labels;
+    if (le === undefined || NOT_COUNTED.test(String(route))) continue;
+    for (const key of le === '+Inf' && Number(status) >= 500 ? [le, '5xx'] : [le])
+      requests.set(key, (requests.get(key) ?? 0) + value);
+  }
+  const backupAt = await sum('backup_last_timestamp_seconds');
+  const figures = {
+    lag: await sum('projection_lag_events'),
+    deliveries_waiting: await sum('queue_messages', ({ labels }) => labels.state !== 'in_work'),
+    disk_free_bytes: await sum('data_directory_free_bytes'),
+    backup_age_seconds: backupAt ? Math.max(0, Date.now() / 1_000 - backupAt) : null,
+  };
+  return { atMs: Date.now(), position: await sum('event_log_position'), requests, figures };
+}
+
+type Look = Awaited<ReturnType<typeof lookAt>>;
+
+function pointOf(before: Look, { atMs, position, requests, figures }: Look) {
+  const seconds = Math.max(1, (atMs - before.atMs) / 1_000);
+  const more = (key: unknown): number => (requests.get(key) ?? 0) - (before.requests.get(key) ?? 0);
+  const all = more('+Inf');
+  const p99 = DURATION_BUCKETS_SECONDS.find((le) => more(le) >= 0.99 * all) ?? BEYOND_SECONDS;
+  return {
+    at: new Date(atMs).toISOString(),
+    stored_per_second: position === null || before.position === null ? null : (position - before.position) / seconds,
+    requests_per_second: all / seconds,
+    errors_per_second: more('5xx') / seconds,
+    p99_ms: all === 0 ? null : 1_000 * p99,
+    ...figures,
+  };
 }

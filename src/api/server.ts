@@ -36,6 +36,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     openApi: openApiWriter(areasOf),
   };
   showWork(deps.metrics.registry, api.work);
+  deps.metrics.watch();
   const app = express();
   useExpressPrototypes(app);
   app.disable('x-powered-by');

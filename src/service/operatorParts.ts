@@ -30,7 +30,6 @@ export const operatorParts = (config: Config, given: ServiceParts): OperatorPart
   jobs: rowJobs(given.runJob ?? notFollowing, given.log),
   eventStore: given.eventStore,
   parked: () => parkedTenants(given),
-  head: () => given.eventStore.head(),
   checks: singleFlight(async () => [...(await machineChecks(config)), await backupCheck(config)]),
 });
 

@@ -303,8 +303,9 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
 
   it("and all of the operator's, at the host of their own", async () => {
     const operator = await Operator.of(service);
-    for (const route of ['overview', 'tenants', 'projections', 'jobs']) await operator.data(`/${route}`);
+    for (const route of ['overview', 'history', 'tenants', 'jobs']) await operator.data(`/${route}`);
     await operator.data('/tenants/{tenant}', { at: acme().name });
+    await operator.call('POST', '/tenants', { body: { name: `${acme().name}-2`, order_model: 'dyn_transport_order' } });
     await operator.data('/log', { query: `stream=tenant-${acme().name}` });
     const verified = await operator.ended(await operator.begin({ kind: 'verify', tenant: acme().name }));
     expect(verified.reports.map(({ outcome }) => outcome)).toEqual(['equal']);

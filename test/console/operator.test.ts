@@ -70,6 +70,7 @@ test('without a session it says how to get one; the link opens it, once, and lea
 test('finds the parked tenant, sees the event and why it was not applied, and retries it', async () => {
   const { page } = window;
   await page.getByText('The document is lost.').waitFor();
+  await page.getByRole('img', { name: /^Requests a second: .* errors [\d.]+; highest / }).waitFor();
   await window.screenshot('operator-overview');
   await page.getByRole('link', { name: 'acme', exact: true }).click();
   await page.getByText('The document is lost.').waitFor();
@@ -87,16 +88,15 @@ test('verifies the rows of the tenant, and rebuilds those of all', async () => {
   await page.getByRole('button', { name: 'Verify' }).click();
   await page.getByText('acme: equal to the log').waitFor();
   await window.screenshot('operator-tenant-verified');
-  await window.press('g', 'r');
-  await page.getByRole('heading', { level: 1, name: 'Rows' }).waitFor();
+  await window.press('g', 'o');
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   await page.getByRole('button', { name: 'Rebuild' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Rebuild' }).click();
   await page.getByText('hauler: rebuilt').waitFor();
-  await page.getByText('Nothing is parked.').waitFor();
-  await window.screenshot('operator-rows');
+  expect(await page.getByText('is parked').count()).toBe(0);
 });
 
-test('browses a stream of the log to one event, whose secrets are left out', async () => {
+test('browses a stream of the log to one event, whose secrets are left out, and from there to the next', async () => {
   const { page } = window;
   await window.press('g', 'l');
   await page.getByRole('heading', { level: 1, name: 'Event log' }).waitFor();
@@ -105,6 +105,20 @@ test('browses a stream of the log to one event, whose secrets are left out', asy
   await page.getByText('WebhookCreated').click();
   await page.getByText('"sealedSecret": "left out"').waitFor();
   await window.screenshot('operator-event');
+  await page.keyboard.press('Escape');
+  expect(await page.locator('option[value="table-acme.dyn_item"]').count()).toBe(1);
+  await page.getByLabel('Stream').fill('table-acme.dyn_item');
+  await page.waitForURL('**/operator/log?stream=table-acme.dyn_item');
+  await page.getByRole('button', { name: 'RecordCreated' }).first().click();
+  await page.getByText('"Coffee"').waitFor();
+  await page.getByRole('button', { name: 'Older event' }).click();
+  await page.getByText('"Tea"').waitFor();
+  await page.getByRole('button', { name: 'Newer event' }).click();
+  await page.getByText('"Coffee"').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByLabel('Go to: revision').fill('0');
+  await page.waitForURL('**/operator/log?stream=table-acme.dyn_item&at=0');
+  await page.getByRole('button', { name: 'RecordCreated' }).nth(1).waitFor({ state: 'detached' });
 });
 
 test('the session ends with the tab, and when the operator says so', async () => {
@@ -123,7 +137,6 @@ const PAGES: readonly (readonly [path: string, heading: string])[] = [
   ['/operator', 'Overview'],
   ['/operator/tenants', 'Tenants'],
   ['/operator/tenants/acme', 'acme'],
-  ['/operator/projections', 'Rows'],
   ['/operator/log', 'Event log'],
   ['/operator/nowhere', 'This page does not exist.'],
 ];

@@ -45,6 +45,7 @@ export const en = {
     home: 'Go to the start',
     past: 'You see the past, as it was at',
     backToNow: 'Back to now',
+    highest: 'highest',
   },
   menu: {
     label: 'Main menu',

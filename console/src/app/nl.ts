@@ -47,6 +47,7 @@ export const nl: Text = {
     home: 'Naar het begin',
     past: 'U ziet het verleden, zoals het was op',
     backToNow: 'Terug naar nu',
+    highest: 'hoogste',
   },
   menu: {
     label: 'Hoofdmenu',

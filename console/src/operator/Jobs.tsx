@@ -1,21 +1,24 @@
 /** Rebuilds, verifications and retries: the form that asks for one, and what becomes of them. */
 import { Badge, Group, Progress, Stack, Text, Title } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { bodyOf } from '../api/client';
 import { Act, Asked } from '../app/Dialogs';
 import { useNumber, When } from '../app/language';
-import { Empty } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { api, type Job } from './client';
+import { jobsQuery } from './queries';
 import { useWords } from './words';
 
+const COLORS = { running: 'indigo', done: 'green', failed: 'red', cancelled: 'gray' } as const;
+
 /** Work on all tenants, or on one. */
-export function JobForm({ tenant }: { readonly tenant?: string }) {
-  const { jobs } = useWords();
+export function Jobs({ tenant }: { readonly tenant?: string }) {
+  const { jobs, tenants } = useWords();
   const client = useQueryClient();
+  const list = useQuery(jobsQuery).data?.filter((job) => tenant === undefined || job.tenant === tenant) ?? [];
   const begin = (kind: 'verify' | 'rebuild') => async () => {
     await bodyOf(api.POST('/api/v1/operator/jobs', { body: { kind, ...(tenant === undefined ? {} : { tenant }) } }));
-    await client.invalidateQueries({ queryKey: ['operator', 'jobs'] });
+    await client.invalidateQueries({ queryKey: jobsQuery.queryKey });
   };
   return (
     <Stack component="section" gap="xs">
@@ -27,40 +30,23 @@ export function JobForm({ tenant }: { readonly tenant?: string }) {
         <Asked label={jobs.rebuild} why={jobs.rebuildWhy} act={begin('rebuild')} color="indigo" />
       </Group>
       <Text size="sm">{jobs.verifyWhy}</Text>
+      {list.length > 0 && (
+        <Rows
+          label={jobs.title}
+          heads={[{ label: jobs.what }, { label: tenants.state, isText: true }, { label: jobs.by }]}
+          rows={list.map((job) => ({
+            id: job.id,
+            cells: [
+              `${jobs[job.kind]}: ${job.tenant ?? jobs.everything}`,
+              <JobState key="state" job={job} />,
+              <span key="by">
+                <bdi>{job.operator}</bdi>, <When at={job.started_at} />
+              </span>,
+            ],
+          }))}
+        />
+      )}
     </Stack>
-  );
-}
-
-const COLORS = { running: 'indigo', done: 'green', failed: 'red', cancelled: 'gray' } as const;
-
-export function JobList({ jobs }: { readonly jobs: readonly Job[] }) {
-  const words = useWords();
-  if (jobs.length === 0) return <Empty>{words.jobs.none}</Empty>;
-  return (
-    <Rows
-      label={words.jobs.title}
-      minWidth={600}
-      heads={[
-        { label: words.jobs.what },
-        { label: words.jobs.scope },
-        { label: words.tenants.state },
-        { label: words.jobs.by },
-      ]}
-      rows={jobs.map((job) => ({
-        id: job.id,
-        cells: [
-          words.jobs[job.kind],
-          job.tenant ?? words.jobs.everything,
-          <JobState key="state" job={job} />,
-          <div key="by">
-            <bdi>{job.operator}</bdi>
-            <Text size="sm">
-              <When at={job.started_at} />
-            </Text>
-          </div>,
-        ],
-      }))}
-    />
   );
 }
 
@@ -69,67 +55,34 @@ function JobState({ job }: { readonly job: Job }) {
   const { jobs } = useWords();
   const number = useNumber();
   const client = useQueryClient();
+  const { id, kind, state, progress, tenants_done: done, reports, error } = job;
+  const isCancellable = state === 'running' && kind !== 'retry';
   const cancel = async () => {
-    await bodyOf(api.DELETE('/api/v1/operator/jobs/{id}', { params: { path: { id: job.id } } }));
-    await client.invalidateQueries({ queryKey: ['operator', 'jobs'] });
+    await bodyOf(api.DELETE('/api/v1/operator/jobs/{id}', { params: { path: { id } } }));
+    await client.invalidateQueries({ queryKey: jobsQuery.queryKey });
   };
+  const share = progress === null ? 0 : done + Math.min(1, progress.done / Math.max(1, progress.of));
+  const percent = Math.round((100 * share) / Math.max(1, progress?.tenants ?? 1));
+  const lines = [
+    ...(done > 0 ? [jobs.done(number(done))] : []),
+    ...reports.flatMap((report) => [
+      `${report.tenant}: ${jobs.outcomes[report.outcome]}`,
+      ...(report.error === null ? [] : [report.error]),
+      ...report.differences.map((each) => [each.space, each.kind, each.id].filter((part) => part).join(' / ')),
+    ]),
+    ...(kind === 'retry' && state === 'done' && reports.length === 0 ? [jobs.nothingParked] : []),
+    ...(error === null ? [] : [error]),
+  ];
   return (
     <Stack gap={4}>
       <Group gap="xs">
-        <Badge color={COLORS[job.state]} variant="dot" tt="none">
-          {jobs.states[job.state]}
+        <Badge color={COLORS[state]} variant="dot" tt="none">
+          {jobs.states[state]}
         </Badge>
-        {job.state === 'running' && job.kind !== 'retry' && <Act label={jobs.cancel} act={cancel} />}
+        {isCancellable && <Act label={jobs.cancel} act={cancel} />}
       </Group>
-      {job.state === 'running' && job.kind !== 'retry' && <JobProgress job={job} />}
-      {job.tenants_done > 0 && <Text size="sm">{jobs.done(number(job.tenants_done))}</Text>}
-      {job.reports.map((report) => (
-        <Report key={report.tenant} report={report} />
-      ))}
-      {job.kind === 'retry' && job.state === 'done' && job.reports.length === 0 && (
-        <Text size="sm">{jobs.nothingParked}</Text>
-      )}
-      {job.error !== null && (
-        <Text size="sm" className="text">
-          {job.error}
-        </Text>
-      )}
+      {isCancellable && <Progress value={percent} animated aria-label={progress?.tenant ?? jobs.states.running} />}
+      {lines.join('\n')}
     </Stack>
-  );
-}
-
-function JobProgress({ job: { progress, tenants_done: tenantsDone } }: { readonly job: Job }) {
-  const { jobs } = useWords();
-  const share = progress === null || progress.of === 0 ? 0 : Math.min(1, progress.done / progress.of);
-  const percent = progress === null ? 0 : Math.round(((tenantsDone + share) / Math.max(1, progress.tenants)) * 100);
-  const label = progress?.tenant ?? jobs.states.running;
-  return (
-    <div>
-      <Progress value={percent} animated aria-label={label} />
-      <Text size="sm">
-        {label}, {percent} %
-      </Text>
-    </div>
-  );
-}
-
-function Report({ report }: { readonly report: Job['reports'][number] }) {
-  const { jobs } = useWords();
-  return (
-    <div>
-      <Text size="sm">
-        {report.tenant}: {jobs.outcomes[report.outcome]}
-      </Text>
-      {report.error !== null && (
-        <Text size="sm" className="text">
-          {report.error}
-        </Text>
-      )}
-      {report.differences.map((each) => (
-        <Text key={JSON.stringify(each)} size="sm" className="text">
-          {[each.space, each.kind, each.id].filter((part) => part).join(' / ')}
-        </Text>
-      ))}
-    </div>
   );
 }

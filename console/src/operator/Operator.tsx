@@ -4,11 +4,11 @@ import { useQuery } from '@tanstack/react-query';
 import { Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useForgottenPages } from '../api/queries';
-import { Appearance, Frame, type MenuGroup } from '../app/Frame';
+import { Appearance, Frame } from '../app/Frame';
 import { useLanguage } from '../app/language';
 import { Loading, Problem } from '../app/Page';
 import { endSession, enter, useSession } from './client';
-import { overviewQuery, projectionsQuery } from './queries';
+import { overviewQuery } from './queries';
 import { useWords } from './words';
 
 export function Operator() {
@@ -61,29 +61,28 @@ function NoSession({ error }: { readonly error?: unknown }) {
   );
 }
 
+const PAGES = [
+  ['g o', '/operator', 'overview'],
+  ['g t', '/operator/tenants', 'tenants'],
+  ['g l', '/operator/log', 'log'],
+] as const;
+
 function OperatorFrame({ operator, children }: { readonly operator: string; readonly children: ReactNode }) {
   const { text } = useLanguage();
   const words = useWords();
-  const { menu, keys } = words;
+  const { menu } = words;
   const navigate = useNavigate();
-  const troubles = useQuery(overviewQuery).data?.checks.filter(({ ok }) => !ok).length ?? 0;
-  const parked = useQuery(projectionsQuery).data?.parked.length ?? 0;
-  const groups: readonly MenuGroup[] = [
-    {
-      label: menu.watch,
-      entries: [
-        { to: '/operator', label: menu.overview, isExact: true, ...(troubles > 0 && { count: troubles }) },
-        { to: '/operator/tenants', label: menu.tenants },
-        { to: '/operator/projections', label: menu.projections, ...(parked > 0 && { count: parked }) },
-        { to: '/operator/log', label: menu.log },
-      ],
-    },
-  ];
-  const goTo = (to: string) => () => void navigate({ to });
+  const { checks = [], parked = [] } = useQuery(overviewQuery).data ?? {};
+  const troubles = parked.length + checks.filter(({ ok }) => !ok).length;
+  const entries = PAGES.map(([, to, name]) => ({
+    to,
+    label: menu[name],
+    ...(name === 'overview' && { isExact: true, ...(troubles > 0 && { count: troubles }) }),
+  }));
   return (
     <Frame
       title={words.title}
-      groups={groups}
+      groups={[{ label: menu.watch, entries }]}
       person={
         <Menu position="bottom-end" width={260}>
           <Menu.Target>
@@ -100,17 +99,9 @@ function OperatorFrame({ operator, children }: { readonly operator: string; read
           </Menu.Dropdown>
         </Menu>
       }
-      keys={{
-        'g o': goTo('/operator'),
-        'g t': goTo('/operator/tenants'),
-        'g r': goTo('/operator/projections'),
-        'g l': goTo('/operator/log'),
-      }}
+      keys={Object.fromEntries(PAGES.map(([keys, to]) => [keys, () => void navigate({ to })]))}
       keyRows={[
-        ['g o', keys.overview],
-        ['g t', keys.tenants],
-        ['g r', keys.projections],
-        ['g l', keys.log],
+        ...PAGES.map(([keys, , name]) => [keys, menu[name]] as const),
         ['j', text.keys.nextRow],
         ['k', text.keys.previousRow],
         ['Enter', text.keys.open],

@@ -1,74 +1,125 @@
-/** Is all well? Engines and rows, files, keys, disk, webhooks and backups; tenants that are parked; and work on rows. */
-import { Alert, Badge, Group, Paper, Stack, Text, Title } from '@mantine/core';
+/** Is all well? First what needs a person, each with what to do; then figures of the last hour or day, all checks, and work on rows. */
+import { Alert, Group, SegmentedControl, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useNumber } from '../app/language';
+import { useState } from 'react';
+import { Chart } from '../app/Chart';
+import { useNumber, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
-import { JobList } from './Jobs';
+import type { Schemas } from './client';
+import { Jobs } from './Jobs';
 import { ParkedList } from './Parked';
-import { jobsQuery, overviewQuery, projectionsQuery } from './queries';
-import { useWords } from './words';
+import { historyQuery, overviewQuery } from './queries';
+import { useSize, useWords } from './words';
 
 export function Overview() {
-  const { menu, overview, projections } = useWords();
+  const { menu, overview } = useWords();
   const number = useNumber();
-  const jobs = useQuery(jobsQuery).data?.filter(({ ended_at }) => ended_at === null) ?? [];
-  const parked = useQuery(projectionsQuery).data?.parked ?? [];
   return (
     <Page title={menu.overview}>
       <Loaded query={useQuery(overviewQuery)}>
-        {({ checks, tenants, release }) => (
-          <Stack>
-            {parked.length === 0 && checks.every(({ ok }) => ok) && (
-              <Alert color="green" variant="light">
-                {overview.well}
-              </Alert>
-            )}
-            {checks.map(
-              ({ check, ok, detail, remedy }) =>
-                !ok && (
-                  <Alert key={check + detail} color="red" variant="light" title={check}>
-                    {detail} {remedy}
-                  </Alert>
-                ),
-            )}
-            {parked.length > 0 && (
-              <Stack component="section" gap="xs">
-                <Title order={2} size="h4">
-                  {projections.parked}
-                </Title>
-                <ParkedList parked={parked} />
-              </Stack>
-            )}
-            <Group>
-              <Figure label={overview.tenants} value={number(tenants)} />
-              <Figure label={overview.release} value={release} />
-            </Group>
+        {(found) => (
+          <>
+            <Needs found={found} />
+            <Figures positions={found.positions} />
             <Facts
               label={overview.checks}
-              facts={checks.map(({ check, ok, detail }) => [
-                check,
-                <span key={detail}>
-                  <Badge color={ok ? 'green' : 'red'} variant="dot" tt="none">
-                    {ok ? overview.ok : overview.trouble}
-                  </Badge>{' '}
-                  {detail}
-                </span>,
-              ])}
+              facts={[
+                [overview.tenants, number(found.tenants)],
+                [overview.release, found.release],
+                ...found.checks.flatMap(({ check, ok, detail }) =>
+                  ok ? [[check, detail || overview.ok] as const] : [],
+                ),
+              ]}
             />
-            {jobs.length > 0 && <JobList jobs={jobs} />}
-          </Stack>
+          </>
         )}
       </Loaded>
+      <Jobs />
     </Page>
   );
 }
 
-function Figure({ label, value }: { readonly label: string; readonly value: string }) {
+function Needs({ found: { checks, parked, tenants_behind: late } }: { readonly found: Schemas['Overview'] }) {
+  const { overview, tenants } = useWords();
+  const number = useNumber();
+  const wrong = checks.filter(({ ok }) => !ok);
+  if (wrong.length + parked.length + late.length === 0)
+    return <Alert color="green" variant="light" title={overview.well} />;
   return (
-    <Paper withBorder p="sm" miw="10rem">
-      <Text size="sm">{label}</Text>
-      <Text size="xl">{value}</Text>
-    </Paper>
+    <Stack gap="xs">
+      <ParkedList parked={parked} />
+      {wrong.map(({ check, detail, remedy }) => (
+        <Alert key={check + detail} color="red" variant="light" title={check}>
+          {detail} {remedy}
+        </Alert>
+      ))}
+      {late.length > 0 && (
+        <Alert color="yellow" variant="light">
+          {late.map(({ tenant, seconds }) => `${tenant}: ${tenants.behind(number(seconds))}`).join(', ')}
+        </Alert>
+      )}
+    </Stack>
+  );
+}
+
+/** What this process has seen since its start, at most a day. */
+function Figures({ positions }: Pick<Schemas['Overview'], 'positions'>) {
+  const { figures } = useWords();
+  const [minutes, setMinutes] = useState<'60' | '1440'>('60');
+  const number = useNumber();
+  const size = useSize();
+  const rate = (value: number) => number(Math.round(10 * value) / 10);
+  const places = positions === 'bytes' ? size : rate;
+  const charts: readonly (readonly [
+    string,
+    (value: number) => string,
+    ...Exclude<keyof Schemas['Figures'], 'at'>[],
+  ])[] = [
+    [figures.requests, rate, 'requests_per_second', 'errors_per_second'],
+    [figures.time, (ms) => `${number(ms)} ms`, 'p99_ms'],
+    [figures.stored, places, 'stored_per_second'],
+    [figures.lag, places, 'lag'],
+    [figures.waiting, number, 'deliveries_waiting'],
+    [figures.disk, size, 'disk_free_bytes'],
+    [figures.backup, (seconds) => `${number(Math.floor(seconds / 3_600))} h`, 'backup_age_seconds'],
+  ];
+  return (
+    <Loaded query={useQuery(historyQuery(minutes))}>
+      {(points) => (
+        <Stack gap="xs">
+          <Group justify="space-between">
+            <Text size="sm">
+              {figures.since} <When at={points[0]?.at} />
+            </Text>
+            <SegmentedControl
+              size="xs"
+              aria-label={figures.title}
+              value={minutes}
+              onChange={setMinutes}
+              data={[
+                { value: '60', label: figures.hour },
+                { value: '1440', label: figures.day },
+              ]}
+            />
+          </Group>
+          <SimpleGrid cols={{ base: 1, xs: 2, md: 3, xl: 4 }} spacing="xs">
+            {charts.map(([label, show, ...names]) => (
+              <Chart
+                key={label}
+                label={label}
+                times={points.map(({ at }) => at)}
+                show={show}
+                lines={names.map((name) => ({
+                  label: name === 'errors_per_second' ? figures.errors : label,
+                  color: name === 'errors_per_second' ? 'red' : 'indigo',
+                  values: points.map((point) => point[name]),
+                }))}
+              />
+            ))}
+          </SimpleGrid>
+        </Stack>
+      )}
+    </Loaded>
   );
 }

@@ -1,57 +1,36 @@
 /** What is parked: the event that could not be applied, its error, and the button that tries it again. */
+import { Alert, Group } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { bodyOf } from '../api/client';
 import { Act } from '../app/Dialogs';
 import { useNumber, When } from '../app/language';
-import { Rows } from '../app/Rows';
 import { api, type Parked } from './client';
+import { jobsQuery } from './queries';
 import { useWords } from './words';
 
-/** Of the directory, only a release with a fix brings it back. */
-const isRetryable = ({ what }: Parked): boolean => what === 'rows';
-
 export function ParkedList({ parked }: { readonly parked: readonly Parked[] }) {
-  const { projections, tenants } = useWords();
+  const { parked: words, jobs } = useWords();
   const number = useNumber();
-  return (
-    <Rows
-      label={projections.parked}
-      minWidth={600}
-      heads={[
-        { label: tenants.tenant },
-        { label: projections.since },
-        { label: projections.event },
-        { label: projections.error, isText: true },
-        { label: projections.retry },
-      ]}
-      rows={parked.map((each) => ({
-        id: `${each.tenant} ${each.what}`,
-        cells: [
-          <span key="tenant">
-            <Link to="/operator/tenants/$tenant" params={{ tenant: each.tenant }}>
-              {each.tenant}
-            </Link>{' '}
-            {each.what === 'directory' && each.what}
-          </span>,
-          <When key="since" at={each.since} />,
-          <span key="event">
-            {each.event_type} {projections.at(number(each.position))}
-          </span>,
-          each.error,
-          isRetryable(each) && <Retry key="retry" parked={each} />,
-        ],
-      }))}
-    />
-  );
-}
-
-function Retry({ parked: { tenant } }: { readonly parked: Parked }) {
-  const { projections } = useWords();
   const client = useQueryClient();
-  const retry = async () => {
+  const retry = (tenant: string) => async () => {
     await bodyOf(api.POST('/api/v1/operator/jobs', { body: { kind: 'retry', tenant } }));
-    await client.invalidateQueries({ queryKey: ['operator', 'jobs'] });
+    await client.invalidateQueries({ queryKey: jobsQuery.queryKey });
   };
-  return <Act label={projections.retry} act={retry} />;
+  return parked.map(({ tenant, what, event_type: type, position, error, since }) => (
+    <Alert key={tenant} color="red" variant="light" title={`${tenant} ${words.is}`}>
+      <div className="text">{words.event(type, number(position))}</div>
+      <div className="text">{error}</div>
+      <Group mt="xs">
+        {/* Of the directory, only a release with a fix brings it back. */}
+        {what === 'rows' && <Act label={jobs.retry} act={retry(tenant)} />}
+        <Link to="/operator/tenants/$tenant" params={{ tenant }} style={{ color: 'inherit' }}>
+          {tenant}
+        </Link>
+        <span>
+          {words.since} <When at={since} />
+        </span>
+      </Group>
+    </Alert>
+  ));
 }

@@ -15,43 +15,10 @@ export function Tenants() {
   const navigate = useNavigate();
   const { text: search = '' } = getRouteApi('/operator/tenants').useSearch();
   const list = useInfiniteQuery(tenantsQuery(search));
-  const columns = useColumns();
-  return (
-    <Page title={words.menu.tenants}>
-      <SearchField
-        label={words.tenants.search}
-        value={search}
-        onSearch={(text) =>
-          void navigate({ to: '/operator/tenants', search: text === '' ? {} : { text }, replace: true })
-        }
-      />
-      <Loaded query={list}>
-        {({ pages }) => {
-          const tenants = pages.flatMap(({ data }) => data);
-          return tenants.length === 0 ? (
-            <Empty>{search === '' ? words.tenants.noneAtAll : words.tenants.none}</Empty>
-          ) : (
-            <DataTable
-              name="operator-tenants"
-              label={words.menu.tenants}
-              columns={columns}
-              rows={tenants}
-              rowId={({ name }) => name}
-              onOpen={({ name }) => void navigate({ to: '/operator/tenants/$tenant', params: { tenant: name } })}
-            />
-          );
-        }}
-      </Loaded>
-      <More list={list} />
-    </Page>
-  );
-}
-
-function useColumns(): readonly Column<Tenant>[] {
-  const { tenants } = useWords();
+  const { tenants } = words;
   const number = useNumber();
   const size = useSize();
-  return [
+  const columns: readonly Column<Tenant>[] = [
     {
       id: 'name',
       label: tenants.tenant,
@@ -67,6 +34,35 @@ function useColumns(): readonly Column<Tenant>[] {
     { id: 'quota', label: tenants.quota, cell: ({ quotas }) => fullestOf(quotas) },
     { id: 'model', label: tenants.model, isHidden: true, cell: ({ order_model }) => order_model },
   ];
+  return (
+    <Page title={words.menu.tenants}>
+      <SearchField
+        label={words.tenants.search}
+        value={search}
+        onSearch={(text) =>
+          void navigate({ to: '/operator/tenants', search: text === '' ? {} : { text }, replace: true })
+        }
+      />
+      <Loaded query={list}>
+        {({ pages }) => {
+          const rows = pages.flatMap(({ data }) => data);
+          return rows.length === 0 ? (
+            <Empty>{search === '' ? words.tenants.noneAtAll : words.tenants.none}</Empty>
+          ) : (
+            <DataTable
+              name="operator-tenants"
+              label={words.menu.tenants}
+              columns={columns}
+              rows={rows}
+              rowId={({ name }) => name}
+              onOpen={({ name }) => void navigate({ to: '/operator/tenants/$tenant', params: { tenant: name } })}
+            />
+          );
+        }}
+      </Loaded>
+      <More list={list} />
+    </Page>
+  );
 }
 
 /** `log_bytes 93 %`: the quota of which most is used. */

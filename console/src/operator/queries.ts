@@ -15,11 +15,14 @@ export const overviewQuery = queryOptions({
   ...watched,
 });
 
-export const projectionsQuery = queryOptions({
-  queryKey: ['operator', 'projections'],
-  queryFn: async () => (await bodyOf(api.GET('/api/v1/operator/projections'))).data,
-  ...watched,
-});
+export const historyQuery = (minutes: '60' | '1440') =>
+  queryOptions({
+    queryKey: ['operator', 'history', minutes],
+    queryFn: async () => (await bodyOf(api.GET('/api/v1/operator/history', { params: { query: { minutes } } }))).data,
+    placeholderData: (before) => before,
+    // A day is a long answer.
+    refetchInterval: minutes === '60' ? WATCHED_EACH_MS : 12 * WATCHED_EACH_MS,
+  });
 
 const RUNNING_EACH_MS = 500;
 
@@ -52,11 +55,12 @@ export const tenantsQuery = (search: string) =>
     placeholderData: (before) => before,
   });
 
-export const logQuery = (search: LogSearch) =>
+export const logQuery = ({ stream, at }: LogSearch) =>
   infiniteQueryOptions({
-    queryKey: ['operator', 'log', search],
+    queryKey: ['operator', 'log', stream, at],
     queryFn: ({ pageParam: after }) =>
-      bodyOf(api.GET('/api/v1/operator/log', { params: { query: { ...search, after } as object } })),
-    ...firstPage,
+      bodyOf(api.GET('/api/v1/operator/log', { params: { query: { stream, after } as object } })),
+    // The API gives what is before a position or revision.
+    initialPageParam: at === undefined ? undefined : String(at + 1),
     getNextPageParam: nextPage,
   });

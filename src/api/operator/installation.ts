@@ -1,11 +1,28 @@
-/** The installation as a whole: `/api/v1/operator/overview`. */
+/** The installation as a whole, now and in the last day: `/api/v1/operator/overview` and `/history`. */
+import { z } from 'zod';
+import { MAX_ENTRIES } from '../../domain/limits.js';
 import type { Api } from '../deps.js';
+import { valuesOf } from '../metrics.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
+import { parametersIn, parseQuery } from '../routes/query.js';
+import { parkedView } from './projections.js';
 
-/** One list: of engines and rows, then of files, keys, disk, webhooks and backups. */
-async function overview({ ready, operator, directory, version }: Api) {
-  const [readiness, checks] = await Promise.all([ready(), operator.checks()]);
+/** Webhooks that this process has given up for now. */
+async function openCircuits({ metrics, directory }: Api) {
+  const open = (await valuesOf(metrics.registry, 'webhook_circuit_open')).filter(({ value }) => value > 0);
+  return open.slice(0, MAX_ENTRIES).map(({ labels }) => {
+    const [tenant, id] = [String(labels.tenant), String(labels.webhook)];
+    const name = directory.tenant(tenant)?.webhooks.get(id)?.name ?? id;
+    const detail = `"${name}" of ${tenant} keeps failing, and gets nothing but a probe now and then.`;
+    return { check: 'webhook', ok: false, detail, remedy: 'Its deliveries say why: tell the admin of the tenant.' };
+  });
+}
+
+/** One list: of engines and rows, of files, keys, disk, webhooks and backups, and of receivers that fail. */
+async function overview(api: Api) {
+  const { ready, operator, directory, progress, config, version } = api;
+  const [readiness, checks, circuits] = await Promise.all([ready(), operator.checks(), openCircuits(api)]);
   return {
     ready: readiness.ready,
     checks: [
@@ -14,11 +31,18 @@ async function overview({ ready, operator, directory, version }: Api) {
         ...(findings.length === 0 ? [{ check, ok: true, detail, remedy: '' }] : []),
         ...findings.map(({ problem, remedy }) => ({ check, ok: false, detail: problem, remedy })),
       ]),
+      ...circuits,
     ],
+    parked: operator.parked().slice(0, MAX_ENTRIES).map(parkedView.show),
+    tenants_behind: progress.behind(),
     tenants: [...directory.tenants()].length,
+    positions: config.EVENTSTORE_URL === undefined ? 'events' : 'bytes',
     release: version,
   };
 }
+
+const historyQuery = z.strictObject({ minutes: z.enum(['60', '1440'], 'must be 60 or 1440.').default('60') });
+const figure: json.JsonSchema = { type: ['number', 'null'] };
 
 export const installation: Resource = {
   tag: 'operator: installation',
@@ -28,8 +52,22 @@ export const installation: Resource = {
       checks: json.listOf(
         json.closedObject({ check: json.text, ok: json.truth, detail: json.text, remedy: json.text }),
       ),
+      parked: { ...json.listOf(json.ref('Parked')), description: `At most ${MAX_ENTRIES}.` },
+      tenants_behind: json.listOf(json.closedObject({ tenant: json.text, seconds: json.count })),
       tenants: json.count,
+      positions: { ...json.oneOf(['events', 'bytes']), description: 'What positions of the log count.' },
       release: json.text,
+    }),
+    Figures: json.closedObject({
+      at: json.timestamp,
+      stored_per_second: { ...figure, description: 'Positions of the log.' },
+      requests_per_second: figure,
+      errors_per_second: figure,
+      p99_ms: { ...figure, description: 'What 99 of 100 requests took at most.' },
+      lag: { ...figure, description: 'Positions of the log that the rows lack.' },
+      deliveries_waiting: figure,
+      disk_free_bytes: figure,
+      backup_age_seconds: figure,
     }),
   },
   operations: {
@@ -39,6 +77,17 @@ export const installation: Resource = {
       work: 'costly',
       answer: json.one('Overview'),
       handle: async (api) => dataReply(await overview(api)),
+    },
+    'GET /history': {
+      id: 'operatorGetHistory',
+      allow: 'operators',
+      work: 'costly',
+      query: parametersIn(historyQuery),
+      answer: json.all('Figures'),
+      async handle({ metrics }, { query }) {
+        const { minutes } = parseQuery(historyQuery, query);
+        return dataReply(await metrics.history(Number(minutes)));
+      },
     },
   },
 };

@@ -1,5 +1,5 @@
 /** What the composition root gives the operator's operations, beside what all operations have. */
-import type { EventStore, Position } from '../../ports/eventStore.js';
+import type { EventStore } from '../../ports/eventStore.js';
 import type { ParkedTenant } from '../../ports/rowStore.js';
 import type { RowJobs } from '../../projections/rowJobs.js';
 
@@ -16,8 +16,6 @@ type Check = {
 export type OperatorParts = {
   readonly jobs: RowJobs;
   readonly eventStore: Pick<EventStore, 'readBackwards' | 'readSlice' | 'lastAppend'>;
-  /** Position of the last event. */
-  readonly head: () => Promise<Position>;
   /** Tenants with an event that could not be applied. */
   readonly parked: () => readonly ParkedView[];
   readonly checks: () => Promise<readonly Check[]>;

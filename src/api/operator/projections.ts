@@ -1,8 +1,8 @@
-/** The rows of tenants: how far they are, which are parked, and work on them: `/api/v1/operator/projections` and `/jobs`. */
+/** Work on the rows of tenants: `/api/v1/operator/jobs`. */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { ConflictError, ValidationError } from '../../commands/context.js';
-import { MAX_ENTRIES, MAX_STRING_LENGTH } from '../../domain/limits.js';
+import { MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { JOB_KINDS, JOB_OUTCOMES, JOB_STATES, type JobRequest, type RowJob } from '../../projections/rowJobs.js';
 import type { Api } from '../deps.js';
 import { tooManyRequests } from '../errors.js';
@@ -18,15 +18,6 @@ export const parkedView = json.view<ParkedView>({
   event_id: json.uuid,
   event_type: json.text,
   error: json.text,
-});
-
-const projectionSchema = json.closedObject({
-  head: json.count,
-  position: json.count,
-  behind: json.count,
-  tenants_behind: json.listOf(json.closedObject({ tenant: json.text, seconds: json.count })),
-  filling: json.count,
-  parked: { ...json.listOf(json.ref('Parked')), description: `At most ${MAX_ENTRIES}.` },
 });
 
 const jobView = json.view<RowJob>({
@@ -45,12 +36,7 @@ const jobView = json.view<RowJob>({
 
 const jobSchemas: json.Schemas = {
   RowJob: jobView.schema,
-  JobProgress: json.closedObject({
-    tenant: json.text,
-    tenants: json.count,
-    done: json.count,
-    of: json.count,
-  }),
+  JobProgress: json.closedObject({ tenant: json.text, tenants: json.count, done: json.count, of: json.count }),
   JobReport: json.closedObject({
     tenant: json.text,
     outcome: json.oneOf(JOB_OUTCOMES),
@@ -77,26 +63,8 @@ function requestIn({ directory }: Api, body: unknown): JobRequest {
 export const operatorProjections: Resource = {
   tag: 'operator: projections',
   pathParameters: { id: pathText('id') },
-  schemas: { Parked: parkedView.schema, Projection: projectionSchema, ...jobSchemas },
+  schemas: { Parked: parkedView.schema, ...jobSchemas },
   operations: {
-    'GET /projections': {
-      id: 'operatorGetProjection',
-      allow: 'operators',
-      work: 'costly',
-      answer: json.one('Projection'),
-      async handle({ operator, progress }) {
-        const head = await operator.head();
-        const { position } = progress;
-        return dataReply({
-          head,
-          position,
-          behind: Math.max(0, head - position),
-          tenants_behind: progress.behind(),
-          filling: progress.filling().size,
-          parked: operator.parked().slice(0, MAX_ENTRIES).map(parkedView.show),
-        });
-      },
-    },
     'GET /jobs': {
       id: 'operatorListJobs',
       allow: 'operators',

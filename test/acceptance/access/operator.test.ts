@@ -11,8 +11,8 @@ import type { Answer } from '../http.js';
 import { appendByHand, logOf } from '../logEvent.js';
 import { askAs, enter, newLink, OPERATOR, Operator } from '../operator.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
-import { type Service, startService } from '../service.js';
-import { ASSETS, PLATFORM } from '../tenant.js';
+import { createdTenant, type Service, startService } from '../service.js';
+import { ASSETS, PLATFORM, TenantClient } from '../tenant.js';
 
 let service: Service;
 const acme = () => service.tenant('acme');
@@ -147,6 +147,32 @@ describe('what the operator sees', () => {
   });
 });
 
+it('what this process has seen since its start, minute by minute', async () => {
+  await acme().signIn(acme().admin);
+  const points = await operator.data('/history', { query: 'minutes=1440' });
+  const seen = points.find((each: { readonly [figure: string]: number }) => Number(each.stored_per_second) > 0);
+  expect(seen).toMatchObject({ errors_per_second: 0, deliveries_waiting: 0, backup_age_seconds: null });
+  for (const figure of ['requests_per_second', 'p99_ms', 'disk_free_bytes']) expect(seen[figure]).toBeGreaterThan(0);
+  await expectRefused(service, 400, () => operator.call('GET', '/history', { query: 'minutes=5' }));
+});
+
+it('opens a tenant, whose first admin and API client can begin at once; a wrong one changes nothing', async () => {
+  const open = (body: object) => operator.call('POST', '/tenants', { body });
+  const named = { name: 'newcomer', order_model: 'dyn_stock_order' };
+  await expectInvalid(service, ['name'], () => open({ ...named, name: 'No_Host' }));
+  await expectInvalid(service, ['order_model'], () => open({ ...named, order_model: 'dyn_item' }));
+  await expectInvalid(service, ['admin_email'], () => open({ ...named, admin_email: 'nobody' }));
+  await expectRefused(service, 404, () => operator.call('GET', '/tenants/{tenant}', { at: 'newcomer' }));
+  const made = await open({ ...named, display_name: 'Newcomer Ltd', admin_email: 'Eva@newcomer.example' });
+  expect(made).toMatchObject({ status: 201, body: { data: { admin: { email: 'eva@newcomer.example' } } } });
+  const { data } = z.object({ data: z.looseObject({}) }).parse(made.body);
+  const newcomer = new TenantClient(service, createdTenant.parse({ tenant: 'newcomer', ...data }), 'dyn_stock_order');
+  expect((await newcomer.list('dyn_item')).meta.total).toBe(0);
+  expect(await newcomer.platformData('GET', '/session')).toMatchObject({ roles: ['admin', 'validator'] });
+  expect(await operator.data('/tenants/{tenant}', { at: 'newcomer' })).toMatchObject({ display_name: 'Newcomer Ltd' });
+  await expectRefused(service, 409, () => open(named));
+});
+
 it('the log or a stream of it, the latest first, page by page, without secrets', async () => {
   const log = await operator.data('/log');
   const found = log.find(({ type }: { type: string }) => type === 'OperatorSignedIn');
@@ -205,10 +231,10 @@ describe('work on rows', () => {
       'RecordChanged',
       poison,
     );
-    let { parked } = await operator.data('/projections');
+    let { parked } = await operator.data('/overview');
     while (parked.length === 0) {
       await wait(50);
-      ({ parked } = await operator.data('/projections'));
+      ({ parked } = await operator.data('/overview'));
     }
     expect(parked[0]).toMatchObject({ tenant: 'hauler', what: 'rows', position, event_type: 'RecordChanged' });
     expect(await operator.data('/tenants', { query: 'search=hauler' })).toMatchObject([{ parked: [{ position }] }]);

@@ -1,0 +1,72 @@
+/** Lines over time: a sentence for those who do not see them, and the figures of the time at which somebody points. */
+import { Group, Paper, Text } from '@mantine/core';
+import { useState } from 'react';
+import { useLanguage } from './language';
+
+type Props = {
+  readonly label: string;
+  /** As the API has them, the oldest first, equally far apart. */
+  readonly times: readonly string[];
+  readonly show: (value: number) => string;
+  /** Each with a value for each time, null where it is not known, and a colour of Mantine. The first one is what `label` says. */
+  readonly lines: readonly { readonly label: string; readonly color: string; readonly values: Values }[];
+};
+type Values = readonly (number | null)[];
+
+const [WIDTH, HEIGHT] = [300, 60];
+
+export function Chart({ label, times, show, lines }: Props) {
+  const { text, language } = useLanguage();
+  const [pointed, setPointed] = useState<number>();
+  const last = times.length - 1;
+  const here = Math.min(pointed ?? last, last);
+  const most = Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)));
+  const x = (at: number) => (WIDTH * at) / Math.max(1, last);
+  const step = (value: number | null, at: number, values: Values) =>
+    value === null
+      ? ''
+      : `${values[at - 1] == null ? 'M' : 'L'}${x(at)} ${HEIGHT - (HEIGHT - 1) * (value / (most || 1))}h0`;
+  const shown = (value: number | null | undefined) => (value == null ? '–' : show(value));
+  const timeOf = (at: number) =>
+    new Date(times[at] ?? Date.now()).toLocaleTimeString(language, { hour: '2-digit', minute: '2-digit' });
+  const said = lines.map((line) => `${line.label} ${shown(line.values.at(-1))}`).join(', ');
+  const highest = `${text.common.highest} ${show(most)}`;
+  return (
+    <Paper withBorder p="sm" pb={4}>
+      <Text size="sm">{label}</Text>
+      <Group gap="sm" align="baseline">
+        {lines.map((line, at) => (
+          <Text key={line.label} size={at === 0 ? 'xl' : 'md'} fw={600} c={`var(--mantine-color-${line.color}-text)`}>
+            {shown(line.values[here])} {at > 0 && line.label}
+          </Text>
+        ))}
+      </Group>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        className="chart"
+        role="img"
+        aria-label={`${label}: ${said}; ${highest}`}
+        preserveAspectRatio="none"
+        onPointerMove={({ clientX, currentTarget }) => {
+          const { left, width } = currentTarget.getBoundingClientRect();
+          setPointed(Math.max(0, Math.round(((clientX - left) / width) * last)));
+        }}
+        onPointerLeave={() => setPointed(undefined)}
+      >
+        <path d={`M0 ${HEIGHT}H${WIDTH}M${x(here)} 0V${HEIGHT}`} stroke="var(--mantine-color-default-border)" />
+        {lines.map((line) => (
+          <path
+            key={line.label}
+            d={line.values.map(step).join('')}
+            stroke={`var(--mantine-color-${line.color}-filled)`}
+          />
+        ))}
+      </svg>
+      <Group justify="space-between">
+        <Text size="xs">{timeOf(pointed === undefined ? 0 : here)}</Text>
+        <Text size="xs">{highest}</Text>
+        <Text size="xs">{timeOf(last)}</Text>
+      </Group>
+    </Paper>
+  );
+}

@@ -1,0 +1,56 @@
+/** What an operator sees of a process: figures of each minute of a day, and webhooks that it has given up for now. */
+import { Gauge } from 'prom-client';
+import { ServiceMetrics } from '#app/api/metrics.js';
+import { installation } from '#app/api/operator/installation.js';
+
+const MINUTE_MS = 60_000;
+
+test('a point a minute, at most a day of them: rates since the one before, and figures as they were', async () => {
+  jest.useFakeTimers({ now: 0 });
+  const metrics = new ServiceMetrics();
+  const position = new Gauge({ registers: [metrics.registry], name: 'event_log_position', help: 'Of the log.' });
+  position.set(10);
+  metrics.watch();
+  await jest.advanceTimersByTimeAsync(0);
+  position.set(70);
+  for (let n = 0; n < 119; n++) metrics.observeRequest('GET', '/api', '/orders', 200, 0.004);
+  metrics.observeRequest('GET', '/api', '/orders', 503, 3);
+  // Who looks at the service is not counted.
+  metrics.observeRequest('GET', '', '/health/ready', 200, 0.9);
+  metrics.observeRequest('GET', '/api/v1/operator', '/overview', 200, 0.9);
+  await jest.advanceTimersByTimeAsync(MINUTE_MS);
+  position.set(100);
+  await jest.advanceTimersByTimeAsync(MINUTE_MS / 2);
+  const none = { requests_per_second: 0, errors_per_second: 0, p99_ms: null };
+  const unknown = { lag: null, deliveries_waiting: null, disk_free_bytes: null, backup_age_seconds: null };
+  const rates = { requests_per_second: 2, errors_per_second: 1 / 60, p99_ms: 5 };
+  expect(await metrics.history(60)).toEqual([
+    { at: '1970-01-01T00:01:00.000Z', stored_per_second: 1, ...rates, ...unknown },
+    { at: '1970-01-01T00:01:30.000Z', stored_per_second: 1, ...none, ...unknown },
+  ]);
+  await jest.advanceTimersByTimeAsync(1_500 * MINUTE_MS);
+  const [day, hour] = [await metrics.history(1_440), await metrics.history(60)];
+  expect([day.length, hour.length, day[0]?.at]).toEqual([1_440, 60, '1970-01-01T01:03:00.000Z']);
+  metrics.stop();
+  jest.useRealTimers();
+});
+
+test('a webhook whose circuit is open is a trouble, by its name and its tenant', async () => {
+  const { registry } = new ServiceMetrics();
+  const labelNames = ['tenant', 'webhook'];
+  const circuits = new Gauge({ registers: [registry], name: 'webhook_circuit_open', help: 'Of webhooks.', labelNames });
+  circuits.set({ tenant: 'acme', webhook: 'w1' }, 1);
+  circuits.set({ tenant: 'acme', webhook: 'w2' }, 0);
+  const acme = { webhooks: new Map([['w1', { name: 'ERP' }]]) };
+  const api = {
+    metrics: { registry },
+    directory: { tenant: () => acme, tenants: () => [acme] },
+    ready: async () => ({ ready: true, checks: {} }),
+    operator: { checks: async () => [], parked: () => [] },
+    progress: { behind: () => [] },
+    config: {},
+  };
+  const answer = await installation.operations['GET /overview']?.handle(api as never, {} as never, {} as never);
+  const { checks } = JSON.parse(String(answer?.body)).data;
+  expect(checks).toMatchObject([{ ok: false, detail: expect.stringContaining('"ERP" of acme keeps failing') }]);
+});
