@@ -140,7 +140,7 @@ test('adds a table of its own and a field to it', async () => {
   await dialog.getByLabel('Name in the API').first().fill('dyn_route');
   await dialog.getByLabel('Label').fill('Routes');
   await dialog.getByRole('button', { name: 'Add', exact: true }).click();
-  await page.getByRole('link', { name: 'Routes' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Routes' }).waitFor();
   await page.getByText('This table is empty').waitFor();
   await page.getByRole('button', { name: 'Add a field' }).click();
   await page.getByRole('dialog').getByLabel('Name in the API').fill('day');

@@ -101,10 +101,7 @@ export function Activity() {
   );
 }
 
-type EntriesProps = {
-  readonly entries: readonly Entry[];
-  readonly onFilter: (more: ActivitySearch) => void;
-};
+type EntriesProps = { readonly entries: readonly Entry[]; readonly onFilter: (more: ActivitySearch) => void };
 
 /** Who, what and on what: each can be made a filter. */
 function Entries({ entries, onFilter }: EntriesProps) {
@@ -159,39 +156,25 @@ function Chip({ children, onClick }: { readonly children: string; readonly onCli
 
 /** What the entry is about, by the name that it has now, as a link to it. */
 export function Subject({ entry }: { readonly entry: Entry }) {
-  const { orders, webhooks } = useText();
+  const { orders } = useText();
   const tables = useQuery(assetTypesQuery).data ?? [];
   const { name, table, order_id: order, record_id: record, webhook_id: webhook } = entry;
   const { user_id: user, client_id: client } = entry;
   const label = tables.find((each) => each.name === table)?.label ?? table;
-  const called = (what: string | null, id: string) => <bdi>{`${what} ${name ?? id.slice(0, 8)}`}</bdi>;
-  if (order !== null) {
-    return (
-      <Link to="/orders/$orderId" params={{ orderId: order }}>
-        {called(orders.one, order)}
-      </Link>
-    );
-  }
-  if (table !== null && record !== null) {
-    return (
-      <Link to="/tables/$table/records/$recordId" params={{ table, recordId: record }}>
-        {called(label, record)}
-      </Link>
-    );
-  }
-  if (table !== null) {
-    return (
-      <Link to="/tables/$table" params={{ table }}>
-        {label}
-      </Link>
-    );
-  }
-  if (webhook !== null) {
-    return (
-      <Link to="/webhooks/$webhookId" params={{ webhookId: webhook }}>
-        {called(webhooks.one, webhook)}
-      </Link>
-    );
-  }
-  return <bdi>{name ?? user ?? client}</bdi>;
+  const [to, what, id] =
+    order !== null
+      ? [`/orders/${order}`, orders.one, order]
+      : table !== null && record !== null
+        ? [`/tables/${table}/records/${record}`, label, record]
+        : table !== null
+          ? [`/tables/${table}`, label, '']
+          : [webhook === null ? undefined : `/webhooks/${webhook}`, '', webhook ?? user ?? client ?? ''];
+  const words = <bdi>{`${what} ${name ?? id.slice(0, 8)}`.trim()}</bdi>;
+  return to === undefined ? (
+    words
+  ) : (
+    <Anchor component={Link} to={to} size="sm">
+      {words}
+    </Anchor>
+  );
 }

@@ -3,7 +3,7 @@ import { Anchor, Code, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api, bodyOf } from '../api/client';
+import { api, bodyOf, dataOf } from '../api/client';
 import { valueText } from '../app/DataTable';
 import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
@@ -84,7 +84,7 @@ function Proof({ event }: { readonly event: string }) {
   const [isOpen, setOpen] = useState(false);
   const proof = useQuery({
     queryKey: ['proof', event],
-    queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/audit/proof', { params: { query: { event } } }))).data,
+    queryFn: () => dataOf(api.GET('/api/v1/platform/audit/proof', { params: { query: { event } } })),
     enabled: isOpen,
   });
   return (

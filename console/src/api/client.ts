@@ -64,6 +64,10 @@ export async function bodyOf<T>(request: Promise<Answer<T>>): Promise<NonNullabl
   return (await answerOf(request)).body;
 }
 
+/** What an answer is about: its `data`. @throws ApiError */
+export const dataOf = async <T extends { readonly data: unknown }>(request: Promise<Answer<T>>): Promise<T['data']> =>
+  (await bodyOf(request)).data;
+
 /** The body with its entity tag, for a later change that must not overwrite others' changes. @throws ApiError */
 export async function answerOf<T>(request: Promise<Answer<T>>): Promise<{
   readonly body: NonNullable<T>;

@@ -1,7 +1,7 @@
 /** What pages read from the API, by the keys under which it is kept. */
 import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { ApiError, api, bodyOf, type User } from './client';
+import { ApiError, api, bodyOf, dataOf, type User } from './client';
 
 const MINUTE_MS = 60_000;
 
@@ -72,26 +72,25 @@ export const sessionQuery = queryOptions({
 
 export const tenantQuery = queryOptions({
   queryKey: ['tenant'],
-  queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/tenant'))).data,
+  queryFn: () => dataOf(api.GET('/api/v1/platform/tenant')),
   staleTime: MINUTE_MS,
 });
 
 export const assetTypesQuery = queryOptions({
   queryKey: ['asset-types'],
-  queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/asset-types'))).data,
+  queryFn: () => dataOf(api.GET('/api/v1/platform/asset-types')),
   staleTime: MINUTE_MS,
 });
 
 export const tableSummariesQuery = queryOptions({
   queryKey: ['tables'],
-  queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/tables'))).data,
+  queryFn: () => dataOf(api.GET('/api/v1/platform/tables')),
 });
 
 export const tableInfoQuery = (table: string) =>
   queryOptions({
     queryKey: ['info', table],
-    queryFn: async () =>
-      (await bodyOf(api.GET('/api/v1/platform/tables/{table}/info', { params: { path: { table } } }))).data,
+    queryFn: () => dataOf(api.GET('/api/v1/platform/tables/{table}/info', { params: { path: { table } } })),
     staleTime: MINUTE_MS,
   });
 
@@ -112,5 +111,5 @@ export const orderCountsQuery = queryOptions({
 
 export const webhooksQuery = queryOptions({
   queryKey: ['webhooks'],
-  queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/webhooks'))).data,
+  queryFn: () => dataOf(api.GET('/api/v1/platform/webhooks')),
 });

@@ -12,11 +12,17 @@ import {
   TextInput,
   type TextInputProps,
 } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { ApiError } from '../api/client';
 import { useText } from './language';
 import { Problem } from './Page';
+
+/** After what was done, all that is shown is read again. */
+function useAct(act: () => Promise<unknown>) {
+  const client = useQueryClient();
+  return useMutation({ mutationFn: act, onSuccess: () => void client.invalidateQueries() });
+}
 
 type FormDialogProps = {
   readonly title: string;
@@ -35,7 +41,7 @@ type FormDialogProps = {
 /** Fields to fill in, and a button that sends them: a refusal is shown, and the dialog stays. */
 export function FormDialog({ title, label, act, onClose, isReady = true, color, size, children }: FormDialogProps) {
   const text = useText();
-  const action = useMutation({ mutationFn: act });
+  const action = useAct(act);
   const errors = action.error instanceof ApiError ? action.error.fields : {};
   return (
     <Modal opened onClose={onClose} title={title} {...(size === undefined ? {} : { size })}>
@@ -121,7 +127,7 @@ export function Act({
   readonly act: () => Promise<unknown>;
   readonly isDisabled?: boolean;
 }) {
-  const action = useMutation({ mutationFn: act });
+  const action = useAct(act);
   return (
     <>
       <Button

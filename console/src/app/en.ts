@@ -307,8 +307,10 @@ export const en = {
     testSent: 'A test is on its way; it appears among the deliveries.',
     backfill: 'Send earlier events',
     backfillFrom: 'Events since',
-    found: (count: string) => `Deliveries since then: ${count}. Events that were never sent come as well.`,
-    foundFailed: (count: string) => `Failed since then: ${count}. What has arrived meanwhile is left out.`,
+    found: (count: string, isFailed: boolean) =>
+      isFailed
+        ? `Failed since then: ${count}. What has arrived meanwhile is left out.`
+        : `Deliveries since then: ${count}`,
     backfillSent: 'They are on their way.',
     resend: 'Send again',
     failedOnly: 'Only what failed',

@@ -315,8 +315,10 @@ export const nl: Text = {
     testSent: 'Er is een test onderweg; hij verschijnt bij de afleveringen.',
     backfill: 'Eerdere gebeurtenissen sturen',
     backfillFrom: 'Gebeurtenissen sinds',
-    found: (count: string) => `Afleveringen sindsdien: ${count}. Wat nooit verstuurd is, gaat ook mee.`,
-    foundFailed: (count: string) => `Sindsdien mislukt: ${count}. Wat intussen is aangekomen, gaat niet mee.`,
+    found: (count: string, isFailed: boolean) =>
+      isFailed
+        ? `Sindsdien mislukt: ${count}. Wat intussen is aangekomen, gaat niet mee.`
+        : `Afleveringen sindsdien: ${count}`,
     backfillSent: 'Ze zijn onderweg.',
     resend: 'Opnieuw sturen',
     failedOnly: 'Alleen wat mislukt is',

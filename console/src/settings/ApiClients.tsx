@@ -1,8 +1,8 @@
 /** Programs that use the API: their scopes, their secrets, and when they last came. */
 import { Checkbox, Group, Stack, Text } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, bodyOf, type Schemas } from '../api/client';
+import { api, bodyOf, dataOf, type Schemas } from '../api/client';
 import { Asked, FormDialog, Opens, SecretOnce, TextField } from '../app/Dialogs';
 import { useLanguage, useText, When } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
@@ -19,15 +19,14 @@ const SCOPES: readonly Client['scopes'][number][] = [
   'write:order_data',
   'read:audit',
 ];
-const LIST = ['api-clients'];
 
 export function ApiClients() {
   const { clients: text, common } = useText();
   const { isAdmin } = useRoles();
   const [secret, setSecret] = useState<Secret | undefined>();
   const list = useQuery({
-    queryKey: LIST,
-    queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/api-clients'))).data,
+    queryKey: ['api-clients'],
+    queryFn: () => dataOf(api.GET('/api/v1/platform/api-clients')),
   });
   const add = isAdmin && (
     <Opens label={text.add} size="sm" variant="filled">
@@ -55,7 +54,7 @@ export function ApiClients() {
                 cells: [
                   <bdi key="name">{client.name}</bdi>,
                   client.scopes.join(', '),
-                  <LastUse key="used" client={client} />,
+                  <LastUse key="used" {...client} />,
                   isAdmin && <Actions key="actions" client={client} onSecret={setSecret} />,
                 ],
               }))}
@@ -77,7 +76,7 @@ export function ApiClients() {
   );
 }
 
-function LastUse({ client: { last_used_on: day, old_secret_ends_at: end } }: { readonly client: Client }) {
+function LastUse({ last_used_on: day, old_secret_ends_at: end }: Client) {
   const { text, language } = useLanguage();
   return (
     <>
@@ -95,15 +94,8 @@ type ActionsProps = { readonly client: Client; readonly onSecret: (secret: Secre
 
 function Actions({ client, onSecret }: ActionsProps) {
   const { clients: text, common } = useText();
-  const queries = useQueryClient();
   const { name } = client;
   const path = { params: { path: { client_id: client.client_id } } };
-  const then = (request: () => Promise<{ readonly data: Secret } | undefined>) => async () => {
-    const answer = await request();
-    await queries.invalidateQueries({ queryKey: LIST });
-    if (answer !== undefined) onSecret(answer.data);
-  };
-  const remove = async () => void (await bodyOf(api.DELETE('/api/v1/platform/api-clients/{client_id}', path)));
   return (
     <Group gap="xs">
       <Opens label={common.edit}>{(close) => <ClientForm client={client} onClose={close} onAdded={onSecret} />}</Opens>
@@ -112,15 +104,20 @@ function Actions({ client, onSecret }: ActionsProps) {
         of={name}
         why={text.rotateWhy}
         color="indigo"
-        act={then(() => bodyOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret/rotate', path)))}
+        act={() => dataOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret/rotate', path)).then(onSecret)}
       />
       <Asked
         label={text.regenerate}
         of={name}
         why={text.regenerateWhy}
-        act={then(() => bodyOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret', path)))}
+        act={() => dataOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret', path)).then(onSecret)}
       />
-      <Asked label={text.remove} of={name} why={text.removeWhy} act={then(remove as () => Promise<undefined>)} />
+      <Asked
+        label={text.remove}
+        of={name}
+        why={text.removeWhy}
+        act={() => bodyOf(api.DELETE('/api/v1/platform/api-clients/{client_id}', path))}
+      />
     </Group>
   );
 }
@@ -134,19 +131,14 @@ type FormProps = {
 /** Adds a client, or changes the one that is given. */
 function ClientForm({ client, onClose, onAdded }: FormProps) {
   const { clients: text, common } = useText();
-  const queries = useQueryClient();
   const [name, setName] = useState(client?.name ?? '');
   const [scopes, setScopes] = useState<string[]>(client?.scopes ?? ['read:reference_data', 'write:reference_data']);
   const save = async () => {
     const body = { name, scopes: scopes as Client['scopes'] };
     const params = { path: { client_id: client?.client_id ?? '' } };
-    const made =
-      client === undefined
-        ? (await bodyOf(api.POST('/api/v1/platform/api-clients', { body }))).data
-        : void (await bodyOf(api.PUT('/api/v1/platform/api-clients/{client_id}', { params, body })));
-    await queries.invalidateQueries({ queryKey: LIST });
+    if (client === undefined) onAdded(await dataOf(api.POST('/api/v1/platform/api-clients', { body })));
+    else await bodyOf(api.PUT('/api/v1/platform/api-clients/{client_id}', { params, body }));
     onClose();
-    if (made !== undefined) onAdded(made);
   };
   return (
     <FormDialog

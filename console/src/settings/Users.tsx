@@ -1,8 +1,8 @@
 /** The people of the tenant, and their roles. */
 import { Badge, Checkbox, Group, Text } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, bodyOf, type Role, type User } from '../api/client';
+import { api, bodyOf, dataOf, type Role, type User } from '../api/client';
 import { sessionQuery } from '../api/queries';
 import { Asked, FormDialog, Opens, SecretOnce, TextField } from '../app/Dialogs';
 import { useText, When } from '../app/language';
@@ -15,32 +15,20 @@ const ROLES: readonly Role[] = ['admin', 'validator', 'auditor'];
 
 export function Users() {
   const text = useText();
-  const client = useQueryClient();
   const { isAdmin } = useRoles();
   const me = useQuery(sessionQuery).data;
   const [invited, setInvited] = useState<Invitation | undefined>();
   const list = useQuery({
     queryKey: ['users'],
-    queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/users'))).data,
+    queryFn: () => dataOf(api.GET('/api/v1/platform/users')),
   });
-  const refresh = () => client.invalidateQueries({ queryKey: ['users'] });
-  const form = (close: () => void, user?: User) => (
-    <UserForm
-      {...(user === undefined ? {} : { user })}
-      onClose={close}
-      onDone={async (given) => {
-        setInvited(given);
-        await refresh();
-      }}
-    />
-  );
   return (
     <Page
       title={text.users.title}
       actions={
         isAdmin && (
           <Opens label={text.users.add} size="sm" variant="filled">
-            {(close) => form(close)}
+            {(close) => <UserForm onClose={close} onInvited={setInvited} />}
           </Opens>
         )
       }
@@ -69,18 +57,17 @@ export function Users() {
                 user.roles.map((role) => text.users.role[role]).join(', '),
                 isAdmin && (
                   <Group key="actions" gap="xs">
-                    <Opens label={text.common.edit}>{(close) => form(close, user)}</Opens>
+                    <Opens label={text.common.edit}>
+                      {(close) => <UserForm user={user} onClose={close} onInvited={setInvited} />}
+                    </Opens>
                     <Asked
                       label={text.users.reset}
                       of={user.email}
                       why={text.users.resetWhy}
                       act={async () => {
                         const params = { path: { user_id: user.id } } as never;
-                        const { data } = await bodyOf(
-                          api.POST('/api/v1/platform/users/{user_id}/password', { params }),
-                        );
-                        setInvited({ email: user.email, password: data.password ?? '' });
-                        await refresh();
+                        const made = await dataOf(api.POST('/api/v1/platform/users/{user_id}/password', { params }));
+                        setInvited({ email: user.email, password: made.password ?? '' });
                       }}
                     />
                     {user.id !== me?.id && (
@@ -90,7 +77,6 @@ export function Users() {
                         act={async () => {
                           const params = { path: { user_id: user.id } } as never;
                           await bodyOf(api.DELETE('/api/v1/platform/users/{user_id}', { params }));
-                          await refresh();
                         }}
                       />
                     )}
@@ -132,11 +118,11 @@ function Invited({ until }: { readonly until: string | null }) {
 type FormProps = {
   readonly user?: User;
   readonly onClose: () => void;
-  /** Given the invitation of a new user. */
-  readonly onDone: (invited: Invitation | undefined) => Promise<void>;
+  /** Given what a new user signs in with. */
+  readonly onInvited: (invited: Invitation) => void;
 };
 
-function UserForm({ user, onClose, onDone }: FormProps) {
+function UserForm({ user, onClose, onInvited }: FormProps) {
   const text = useText();
   const [email, setEmail] = useState(user?.email ?? '');
   const [firstName, setFirstName] = useState(user?.first_name ?? '');
@@ -145,12 +131,11 @@ function UserForm({ user, onClose, onDone }: FormProps) {
   const save = async () => {
     const body = { first_name: firstName, last_name: lastName, roles: roles as Role[] };
     const params = { path: { user_id: user?.id ?? 0 } } as never;
-    const made =
-      user === undefined
-        ? (await bodyOf(api.POST('/api/v1/platform/users', { body: { ...body, email } }))).data
-        : void (await bodyOf(api.PUT('/api/v1/platform/users/{user_id}', { params, body })));
+    if (user === undefined) {
+      const made = await dataOf(api.POST('/api/v1/platform/users', { body: { ...body, email } }));
+      onInvited({ email: made.email, password: made.password ?? '' });
+    } else await bodyOf(api.PUT('/api/v1/platform/users/{user_id}', { params, body }));
     onClose();
-    await onDone(made && { email: made.email, password: made.password ?? '' });
   };
   const isNew = user === undefined;
   return (

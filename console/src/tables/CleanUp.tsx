@@ -2,7 +2,7 @@
 import { Alert, Button, Group, NumberInput, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ApiError, type AssetType, api, bodyOf } from '../api/client';
+import { ApiError, type AssetType, api, bodyOf, dataOf } from '../api/client';
 import { useNumber, useText } from '../app/language';
 import { Loaded, Problem } from '../app/Page';
 import type { Sent } from './importFile';
@@ -25,8 +25,7 @@ export function CleanUp({ table, sent: { sync, records }, onEnd }: Props) {
   const COMMIT = '/api/v1/platform/tables/{table}/syncs/{sync_id}/commit';
   const preview = useQuery({
     queryKey: ['clean-up', sync],
-    queryFn: async () =>
-      (await bodyOf(api.POST(COMMIT, { params: { ...params, query: { dry_run: true } }, body: { records } }))).data,
+    queryFn: () => dataOf(api.POST(COMMIT, { params: { ...params, query: { dry_run: true } }, body: { records } })),
     staleTime: Number.POSITIVE_INFINITY,
   });
   const commit = useMutation({

@@ -1,5 +1,4 @@
 /** Adds a record to a reference table, or changes one: as a batch of one, which can be undone like all others. */
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type AnyRecord, type AssetType, api, bodyOf } from '../api/client';
 import { SYSTEM_FIELDS, titleOf } from '../app/DataTable';
@@ -11,14 +10,12 @@ type Props = { readonly type: AssetType; readonly record?: AnyRecord; readonly o
 
 export function RecordForm({ type, record, onClose }: Props) {
   const { tables: text, common } = useText();
-  const client = useQueryClient();
   const [draft, setDraft] = useState<{ readonly [field: string]: unknown }>({});
   const key = type.unique_field ?? '';
   const save = async () => {
     const items = [record === undefined ? draft : { [key]: record[key], ...draft }];
     const params = { path: { table: type.name } };
     await bodyOf(api.POST('/api/v1/platform/tables/{table}/assets/batch', { params, body: { items } }));
-    await client.invalidateQueries({ queryKey: ['records', type.name] });
     onClose();
   };
   return (

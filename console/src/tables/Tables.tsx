@@ -1,7 +1,7 @@
 /** All tables of the tenant; admins add tables of their own. */
-import { Button, Checkbox, Group, Select, Stack, Title } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Checkbox, Group, Select, Stack, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { operations } from '../../generated/schema';
 import { type AssetType, api, bodyOf } from '../api/client';
@@ -85,83 +85,33 @@ function TableList({ label, tables }: { readonly label: string; readonly tables:
 const TYPES: readonly NewField['type'][] = ['String', 'LongText', 'Integer', 'Decimal', 'Date', 'DateTime', 'Boolean'];
 const NO_FIELD: NewField = { name: '', type: 'String', filterable: true, sortable: true, required: false };
 
-function FieldForm({ field, onChange }: { readonly field: NewField; readonly onChange: (field: NewField) => void }) {
-  const text = useText().tables;
-  return (
-    <Group align="flex-end" gap="xs">
-      <TextField
-        label={text.technicalName}
-        required
-        value={field.name}
-        onText={(name) => onChange({ ...field, name })}
-      />
-      <Select
-        label={text.type}
-        data={[...TYPES]}
-        value={field.type}
-        allowDeselect={false}
-        w={120}
-        onChange={(type) => onChange({ ...field, type: type as NewField['type'] })}
-      />
-      <Stack gap={4}>
-        {(['required', 'filterable', 'sortable'] as const).map((name) => (
-          <Checkbox
-            key={name}
-            label={text[name]}
-            checked={field[name] === true}
-            onChange={({ currentTarget }) => onChange({ ...field, [name]: currentTarget.checked })}
-          />
-        ))}
-      </Stack>
-    </Group>
-  );
-}
-
+/** A table with its unique field: the others are added where its records are. */
 function AddTable({ onClose }: { readonly onClose: () => void }) {
-  const text = useText();
-  const client = useQueryClient();
+  const { tables: text, common } = useText();
+  const navigate = useNavigate();
   const [name, setName] = useState('dyn_');
   const [label, setLabel] = useState('');
-  const [fields, setFields] = useState<readonly NewField[]>([{ ...NO_FIELD, name: 'external_id', required: true }]);
-  const [unique, setUnique] = useState<string | null>('external_id');
+  const [unique, setUnique] = useState('external_id');
   const add = async () => {
-    const named = { ...(label === '' ? {} : { label }), ...(unique === null ? {} : { unique_field: unique }) };
-    await bodyOf(api.POST('/api/v1/platform/asset-types', { body: { name, ...named, fields: [...fields] } }));
-    onClose();
-    await client.invalidateQueries({ queryKey: assetTypesQuery.queryKey });
+    const fields = [{ ...NO_FIELD, name: unique, required: true }];
+    const body = { name, ...(label === '' ? {} : { label }), unique_field: unique, fields };
+    await bodyOf(api.POST('/api/v1/platform/asset-types', { body }));
+    await navigate({ to: '/tables/$table', params: { table: name } });
   };
   return (
-    <FormDialog title={text.tables.addTable} label={text.common.add} act={add} onClose={onClose} size="xl">
-      {() => (
+    <FormDialog title={text.addTable} label={common.add} act={add} onClose={onClose}>
+      {(errorOf) => (
         <>
           <TextField
-            label={text.tables.technicalName}
-            description={text.tables.technicalHint}
+            label={text.technicalName}
+            description={text.technicalHint}
             required
             value={name}
+            error={errorOf('name')}
             onText={setName}
           />
-          <TextField label={text.tables.label} value={label} onText={setLabel} />
-          {fields.map((field, at) => (
-            <FieldForm
-              // biome-ignore lint/suspicious/noArrayIndexKey: fields have no identity before they are added
-              key={at}
-              field={field}
-              onChange={(next) => setFields(fields.map((each, i) => (i === at ? next : each)))}
-            />
-          ))}
-          <Group>
-            <Button size="xs" variant="default" onClick={() => setFields([...fields, NO_FIELD])}>
-              {text.tables.addField}
-            </Button>
-          </Group>
-          <Select
-            label={text.tables.unique}
-            data={fields.filter((field) => field.name !== '').map((field) => field.name)}
-            value={unique}
-            clearable
-            onChange={setUnique}
-          />
+          <TextField label={text.label} value={label} error={errorOf('label')} onText={setLabel} />
+          <TextField label={text.unique} required value={unique} error={errorOf('unique_field')} onText={setUnique} />
         </>
       )}
     </FormDialog>
@@ -170,18 +120,41 @@ function AddTable({ onClose }: { readonly onClose: () => void }) {
 
 export function AddField({ table, onClose }: { readonly table: string; readonly onClose: () => void }) {
   const text = useText();
-  const client = useQueryClient();
   const [field, setField] = useState<NewField>(NO_FIELD);
   const add = async () => {
     await bodyOf(api.POST('/api/v1/platform/asset-types/{table}/fields', { params: { path: { table } }, body: field }));
     onClose();
-    await Promise.all(
-      [assetTypesQuery.queryKey, ['info', table]].map((queryKey) => client.invalidateQueries({ queryKey })),
-    );
   };
   return (
     <FormDialog title={text.tables.addField} label={text.common.add} act={add} onClose={onClose} size="lg">
-      {() => <FieldForm field={field} onChange={setField} />}
+      {() => (
+        <Group align="flex-end" gap="xs">
+          <TextField
+            label={text.tables.technicalName}
+            required
+            value={field.name}
+            onText={(name) => setField({ ...field, name })}
+          />
+          <Select
+            label={text.tables.type}
+            data={[...TYPES]}
+            value={field.type}
+            allowDeselect={false}
+            w={120}
+            onChange={(type) => setField({ ...field, type: type as NewField['type'] })}
+          />
+          <Stack gap={4}>
+            {(['required', 'filterable', 'sortable'] as const).map((name) => (
+              <Checkbox
+                key={name}
+                label={text.tables[name]}
+                checked={field[name] === true}
+                onChange={({ currentTarget }) => setField({ ...field, [name]: currentTarget.checked })}
+              />
+            ))}
+          </Stack>
+        </Group>
+      )}
     </FormDialog>
   );
 }

@@ -4,7 +4,7 @@ import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api, bodyOf, type Schemas } from '../api/client';
+import { api, bodyOf, dataOf, type Schemas } from '../api/client';
 import { Act } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
@@ -23,9 +23,8 @@ export function DeliveryPage() {
   const path = { webhook_id: webhookId, delivery_id: deliveryId };
   const delivery = useQuery({
     queryKey: ['deliveries', webhookId, 'one', deliveryId],
-    queryFn: async () =>
-      (await bodyOf(api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries/{delivery_id}', { params: { path } })))
-        .data,
+    queryFn: () =>
+      dataOf(api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries/{delivery_id}', { params: { path } })),
     refetchInterval: ({ state }) => (state.data?.state === 'open' ? READ_EACH_MS : false),
   });
   const resend = async () => {
@@ -72,12 +71,8 @@ function Attempt({ path, attempt }: AttemptProps) {
   const body = useQuery({
     queryKey: ['deliveries', path.webhook_id, 'body', path.delivery_id],
     enabled: isBodyShown,
-    queryFn: async () =>
-      (
-        await bodyOf(
-          api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries/{delivery_id}/body', { params: { path } }),
-        )
-      ).data,
+    queryFn: () =>
+      dataOf(api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries/{delivery_id}/body', { params: { path } })),
   });
   return (
     <Paper withBorder p="md">

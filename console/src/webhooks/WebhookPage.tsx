@@ -1,10 +1,10 @@
 /** One webhook: its state, its secret, and its deliveries as they come. */
-import { Checkbox, Group, MultiSelect, Paper, Select, Stack, Text } from '@mantine/core';
+import { Checkbox, Group, MultiSelect, Paper, Select, type SelectProps, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api, bodyOf, type Schemas } from '../api/client';
+import { api, bodyOf, dataOf, type Schemas } from '../api/client';
 import { Act, Asked, FormDialog, Opens, SecretOnce } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
@@ -27,9 +27,8 @@ export function WebhookPage() {
   const { webhookId } = getRouteApi('/webhooks/$webhookId').useParams();
   const webhook = useQuery({
     queryKey: ['webhooks', webhookId],
-    queryFn: async () =>
-      (await bodyOf(api.GET('/api/v1/platform/webhooks/{webhook_id}', { params: { path: { webhook_id: webhookId } } })))
-        .data,
+    queryFn: () =>
+      dataOf(api.GET('/api/v1/platform/webhooks/{webhook_id}', { params: { path: { webhook_id: webhookId } } })),
     refetchInterval: READ_EACH_MS,
   });
   return <Loaded query={webhook}>{(of) => <OneWebhook webhook={of} />}</Loaded>;
@@ -37,19 +36,13 @@ export function WebhookPage() {
 
 function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
   const text = useText();
-  const client = useQueryClient();
   const navigate = useNavigate();
   const { isAdmin } = useRoles();
   const [secret, setSecret] = useState<string | undefined>();
   const path = { params: { path: { webhook_id: webhook.id } } };
   const name = webhook.name || webhook.url;
-  const refresh = () => client.invalidateQueries({ queryKey: ['webhooks'] });
-  const then = (request: () => Promise<unknown>) => async () => {
-    await request();
-    await refresh();
-  };
-  const switchTo = (enabled: boolean) =>
-    then(() => bodyOf(api.PUT('/api/v1/platform/webhooks/{webhook_id}', { ...path, body: { enabled } })));
+  const switchTo = (enabled: boolean) => () =>
+    bodyOf(api.PUT('/api/v1/platform/webhooks/{webhook_id}', { ...path, body: { enabled } }));
   return (
     <Page
       title={name}
@@ -76,10 +69,10 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
                 of={name}
                 why={text.webhooks.rotateWhy}
                 color="indigo"
-                act={then(async () => {
-                  const { data } = await bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/secret/rotate', path));
-                  setSecret(data.secret);
-                })}
+                act={async () => {
+                  const made = await dataOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/secret/rotate', path));
+                  setSecret(made.secret);
+                }}
               />
               <Opens label={text.webhooks.test} disabled={!webhook.enabled}>
                 {(close) => <TestDialog webhook={webhook} onClose={close} />}
@@ -90,7 +83,6 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
                 why={text.webhooks.removeWhy}
                 act={async () => {
                   await bodyOf(api.DELETE('/api/v1/platform/webhooks/{webhook_id}', path));
-                  await refresh();
                   await navigate({ to: '/webhooks' });
                 }}
               />
@@ -112,14 +104,12 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
 
 function TestDialog({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }) {
   const text = useText().webhooks;
-  const client = useQueryClient();
   const [event, setEvent] = useState<EventKind>(webhook.events[0] ?? 'order.approved');
   const act = async () => {
     const params = { path: { webhook_id: webhook.id } };
     await bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/test', { params, body: { event } }));
     notifications.show({ message: text.testSent });
     onClose();
-    await client.invalidateQueries({ queryKey: ['deliveries', webhook.id] });
   };
   return (
     <FormDialog title={text.test} label={text.test} act={act} onClose={onClose}>
@@ -186,9 +176,7 @@ function BackfillDialog({ webhook, isFailed, onClose }: BackfillProps) {
           />
           {count !== undefined && (
             <Text role="status" size="sm" fw={600}>
-              {(failedOnly ? text.foundFailed : text.found)(
-                `${number(count)}${(found.data?.length ?? 0) >= MAX_DELIVERIES ? '+' : ''}`,
-              )}
+              {text.found(`${number(count)}${count >= MAX_DELIVERIES ? '+' : ''}`, failedOnly)}
             </Text>
           )}
         </>
@@ -213,27 +201,27 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
       ),
     READ_EACH_MS,
   );
+  const choice = (name: 'state' | 'event', label: string, data: SelectProps['data'] = []) => (
+    <Select
+      label={label}
+      placeholder={common.all}
+      clearable
+      data={data}
+      value={asked[name] ?? null}
+      onChange={set(name)}
+    />
+  );
   const isFiltered = Object.values(asked).some((value) => value !== undefined);
   return (
     <Stack>
       <SuccessByHour webhookId={webhook.id} />
       <Group align="flex-end">
-        <Select
-          label={common.status}
-          placeholder={common.all}
-          clearable
-          data={(['open', 'succeeded', 'failed'] as const).map((each) => ({ value: each, label: text.state[each] }))}
-          value={asked.state ?? null}
-          onChange={set('state')}
-        />
-        <Select
-          label={text.event}
-          placeholder={common.all}
-          clearable
-          data={[...EVENTS]}
-          value={asked.event ?? null}
-          onChange={set('event')}
-        />
+        {choice(
+          'state',
+          common.status,
+          (['open', 'succeeded', 'failed'] as const).map((value) => ({ value, label: text.state[value] })),
+        )}
+        {choice('event', text.event, EVENTS)}
         <OrderField label={orders.one} value={asked.order_id} onChange={set('order_id')} />
         {isAdmin && (
           <Opens label={text.backfill} size="sm">
@@ -253,13 +241,9 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
   );
 }
 
-function DeliveryTable({
-  webhookId,
-  deliveries,
-}: {
-  readonly webhookId: string;
-  readonly deliveries: readonly Delivery[];
-}) {
+type TableProps = { readonly webhookId: string; readonly deliveries: readonly Delivery[] };
+
+function DeliveryTable({ webhookId, deliveries }: TableProps) {
   const { webhooks: text, common, orders } = useText();
   const number = useNumber();
   return (

@@ -1,6 +1,6 @@
 /** The webhooks of the tenant. */
 import { Badge, Group, MultiSelect, Text, Textarea } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
@@ -89,7 +89,6 @@ export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
 /** Adds a webhook, or changes the one that is given. */
 export function WebhookForm({ webhook, onClose }: { readonly webhook?: Webhook; readonly onClose: () => void }) {
   const text = useText();
-  const client = useQueryClient();
   const [name, setName] = useState(webhook?.name ?? '');
   const [url, setUrl] = useState(webhook?.url ?? '');
   const [events, setEvents] = useState<Webhook['events']>(webhook?.events ?? ['order.approved']);
@@ -113,7 +112,6 @@ export function WebhookForm({ webhook, onClose }: { readonly webhook?: Webhook; 
       webhook === undefined
         ? (await bodyOf(api.POST('/api/v1/platform/webhooks', { body, bodySerializer }))).data.secret
         : void (await bodyOf(api.PUT('/api/v1/platform/webhooks/{webhook_id}', { params, body, bodySerializer })));
-    await client.invalidateQueries({ queryKey: ['webhooks'] });
     if (made === undefined) onClose();
     else setSecret(made);
   };
