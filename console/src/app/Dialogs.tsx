@@ -170,6 +170,7 @@ export function SecretOnce({ title, values, onClose, children }: SecretProps) {
                 {({ copied, copy }) => (
                   <Button
                     size="compact-xs"
+                    flex="none"
                     variant="default"
                     onClick={copy}
                     aria-label={`${text.common.copy}: ${label}`}

@@ -3,7 +3,7 @@ import { Button, Group, Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
-import { type AnswerOf, answerOf, api } from '../api/client';
+import { type AnswerOf, api, bodyOf } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { titleOf, valueText } from '../app/DataTable';
 import { useNumber, useText } from '../app/language';
@@ -26,10 +26,9 @@ export function Compare() {
     enabled: asked !== undefined,
     queryFn: async ({ pageParam }) => {
       const query = { from: asked?.from, to: asked?.to, cursor: pageParam } as object;
-      const { body } = await answerOf(
-        api.GET('/api/v1/platform/tables/{table}/compare', { params: { path: { table }, query } as never }),
-      );
-      return body as AnswerOf<'platformCompareMoments'>;
+      const params = { path: { table }, query } as never;
+      const answer = await bodyOf(api.GET('/api/v1/platform/tables/{table}/compare', { params }));
+      return answer as AnswerOf<'platformCompareMoments'>;
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ meta }) => meta?.next_cursor ?? undefined,

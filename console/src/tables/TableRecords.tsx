@@ -8,8 +8,8 @@ import {
   type AnyRecord,
   type AssetField,
   type AssetType,
-  answerOf,
   api,
+  bodyOf,
   type PageMeta,
 } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
@@ -52,13 +52,9 @@ function Records({ type }: { readonly type: AssetType }) {
     queryFn: async ({ signal }) => {
       const { page, sort, at } = search;
       const query = { perPage: PAGE_SIZE, page, sort, at, ...filtersOf(search) };
-      const { body } = await answerOf(
-        api.GET('/api/v1/platform/tables/{table}/assets', {
-          params: { path: { table }, query: query as object },
-          signal,
-        }),
-      );
-      return body as AnswerOf<'platformListRecords'>;
+      const params = { path: { table }, query: query as object };
+      const answer = await bodyOf(api.GET('/api/v1/platform/tables/{table}/assets', { params, signal }));
+      return answer as AnswerOf<'platformListRecords'>;
     },
     placeholderData: (before) => before,
   });
