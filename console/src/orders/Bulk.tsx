@@ -22,54 +22,18 @@ type Props = {
 };
 
 export function Bulk({ orders, onDone }: Props) {
-  const { orders: text } = useText();
-  const [action, setAction] = useState<Action | undefined>();
-  const count = orders.length;
-  const labels = { approve: text.approve, validate: text.markValidated, reject: text.reject };
-  return (
-    <>
-      {count > 0 &&
-        ACTIONS.map((each) => (
-          <Button key={each} variant={each === 'approve' ? 'filled' : 'default'} onClick={() => setAction(each)}>
-            {each === 'approve' ? text.approveSelected(count) : labels[each]}
-          </Button>
-        ))}
-      {action !== undefined && (
-        <BulkDialog
-          action={action}
-          label={labels[action]}
-          // What is selected changes while the dialog shows what came of it.
-          orders={orders}
-          onClose={(left) => {
-            setAction(undefined);
-            if (left !== undefined) onDone(left);
-          }}
-        />
-      )}
-    </>
-  );
-}
-
-type DialogProps = {
-  readonly action: Action;
-  readonly label: string;
-  readonly orders: readonly OrderRow[];
-  /** Undefined: nothing was done. */
-  readonly onClose: (left: readonly OrderRow[] | undefined) => void;
-};
-
-function BulkDialog({ action, label, orders, onClose }: DialogProps) {
   const { common, orders: text } = useText();
   const client = useQueryClient();
+  const [action, setAction] = useState<Action | undefined>();
   const [reasons, setReasons] = useState('');
   /** Why each was refused; empty if it was done. */
   const [outcomes, setOutcomes] = useState<ReadonlyMap<string, string>>(new Map());
   const work = useMutation({
-    mutationFn: async () => {
+    mutationFn: async (asked: Action) => {
       const waiting = [...orders];
       const next = async (): Promise<void> => {
         for (let order = waiting.shift(); order !== undefined; order = waiting.shift()) {
-          const [id, outcome] = [order.id, await refusalOf(action, order.id, reasons)];
+          const [id, outcome] = [order.id, await refusalOf(asked, order.id, reasons)];
           setOutcomes((present) => new Map(present).set(id, outcome));
         }
       };
@@ -77,65 +41,82 @@ function BulkDialog({ action, label, orders, onClose }: DialogProps) {
     },
     onSettled: () => client.invalidateQueries({ queryKey: ['orders'] }),
   });
+  const labels = { approve: text.approve, validate: text.markValidated, reject: text.reject };
   const isBegun = !work.isIdle;
-  const left = orders.filter(({ id }) => outcomes.get(id) !== '');
   const refused = [...outcomes.values()].filter((outcome) => outcome !== '').length;
-  const close = () => !work.isPending && onClose(isBegun ? left : undefined);
+  const close = () => {
+    if (work.isPending) return;
+    if (isBegun) onDone(orders.filter(({ id }) => outcomes.get(id) !== ''));
+    setAction(undefined);
+    setReasons('');
+    setOutcomes(new Map());
+    work.reset();
+  };
   return (
-    <Modal opened onClose={close} title={`${label}: ${orders.length}`} size="lg">
-      <Stack>
-        {work.error !== null && <Problem error={work.error} />}
-        {action === 'reject' && !isBegun && (
-          <Textarea
-            data-autofocus
-            autosize
-            minRows={2}
-            label={text.rejectWhy}
-            value={reasons}
-            onChange={({ currentTarget }) => setReasons(currentTarget.value)}
-          />
-        )}
-        {isBegun && (
-          <Text role="status">
-            {text.doneCount(outcomes.size - refused)}
-            {refused > 0 && ` · ${text.refusedCount(refused)}`}
-          </Text>
-        )}
-        <ScrollArea.Autosize mah="50vh">
-          <Table aria-label={text.one}>
-            <Table.Tbody>
-              {orders.map(({ id, customer_reference, customer }) => (
-                <Table.Tr key={id}>
-                  <Table.Td>
-                    <Link to="/orders/$orderId" params={{ orderId: id }} target="_blank">
-                      {customer_reference ?? id.slice(0, 8)}
-                    </Link>
-                  </Table.Td>
-                  <Table.Td>
-                    <bdi>{customer}</bdi>
-                  </Table.Td>
-                  <Table.Td className="text">{outcomes.get(id) === '' ? '✓' : outcomes.get(id)}</Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
-        </ScrollArea.Autosize>
-        <Group justify="flex-end">
-          <Button variant="default" disabled={work.isPending} onClick={close}>
-            {isBegun ? common.close : common.cancel}
+    <>
+      {orders.length > 0 &&
+        ACTIONS.map((each) => (
+          <Button key={each} variant={each === 'approve' ? 'filled' : 'default'} onClick={() => setAction(each)}>
+            {each === 'approve' ? text.approveSelected(orders.length) : labels[each]}
           </Button>
-          {!isBegun && (
-            <Button
-              disabled={action === 'reject' && reasons.trim() === ''}
-              {...(action === 'reject' ? { color: 'red' } : {})}
-              onClick={() => work.mutate()}
-            >
-              {label}
-            </Button>
-          )}
-        </Group>
-      </Stack>
-    </Modal>
+        ))}
+      {action !== undefined && (
+        <Modal opened onClose={close} title={`${labels[action]}: ${orders.length}`} size="lg">
+          <Stack>
+            {work.error !== null && <Problem error={work.error} />}
+            {action === 'reject' && !isBegun && (
+              <Textarea
+                data-autofocus
+                autosize
+                minRows={2}
+                label={text.rejectWhy}
+                value={reasons}
+                onChange={({ currentTarget }) => setReasons(currentTarget.value)}
+              />
+            )}
+            {isBegun && (
+              <Text role="status">
+                {text.doneCount(outcomes.size - refused)}
+                {refused > 0 && ` · ${text.refusedCount(refused)}`}
+              </Text>
+            )}
+            <ScrollArea.Autosize mah="50vh">
+              <Table aria-label={text.one}>
+                <Table.Tbody>
+                  {orders.map(({ id, customer_reference, customer }) => (
+                    <Table.Tr key={id}>
+                      <Table.Td>
+                        <Link to="/orders/$orderId" params={{ orderId: id }} target="_blank">
+                          {customer_reference ?? id.slice(0, 8)}
+                        </Link>
+                      </Table.Td>
+                      <Table.Td>
+                        <bdi>{customer}</bdi>
+                      </Table.Td>
+                      <Table.Td className="text">{outcomes.get(id) === '' ? '✓' : outcomes.get(id)}</Table.Td>
+                    </Table.Tr>
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </ScrollArea.Autosize>
+            <Group justify="flex-end">
+              <Button variant="default" disabled={work.isPending} onClick={close}>
+                {isBegun ? common.close : common.cancel}
+              </Button>
+              {!isBegun && (
+                <Button
+                  disabled={action === 'reject' && reasons.trim() === ''}
+                  {...(action === 'reject' ? { color: 'red' } : {})}
+                  onClick={() => work.mutate(action)}
+                >
+                  {labels[action]}
+                </Button>
+              )}
+            </Group>
+          </Stack>
+        </Modal>
+      )}
+    </>
   );
 }
 

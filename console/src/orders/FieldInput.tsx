@@ -75,15 +75,6 @@ export function FieldInput(props: Props) {
     case 'Integer':
     case 'Decimal':
       return <NumberField {...shared} isInteger={field.type === 'Integer'} value={value} onChange={onChange} />;
-    case 'Date':
-      return (
-        <TextInput
-          {...shared}
-          type="date"
-          value={textOf(value)}
-          onChange={({ currentTarget }) => onChange(orNull(currentTarget.value))}
-        />
-      );
     case 'LongText':
       if (isInGrid) break;
       return (
@@ -100,6 +91,7 @@ export function FieldInput(props: Props) {
   return (
     <TextInput
       {...shared}
+      type={field.type === 'Date' ? 'date' : 'text'}
       maxLength={field.max_length ?? undefined}
       value={textOf(value)}
       onChange={({ currentTarget }) => onChange(orNull(currentTarget.value))}

@@ -5,7 +5,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { OrderRow } from '../api/client';
 import { type Column, Cut, DataTable, Pages } from '../app/DataTable';
-import { Age, useText, When } from '../app/language';
+import { Age, useText, When, type Text as Words } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { useRoles } from '../app/useRoles';
 import { useWatched } from '../app/useWatched';
@@ -13,7 +13,7 @@ import type { OrdersSearch } from '../routes';
 import { Bulk } from './Bulk';
 import { accuracyText, DeliveryDate } from './Facts';
 import { Filters, isFiltered, Views } from './Filters';
-import { ARCHIVE, placeOf, type Queue, REFUSED, readQueue, TO_VALIDATE } from './queue';
+import { ARCHIVE, type OrderSearch, placeOf, type Queue, REFUSED, readQueue, TO_VALIDATE } from './queue';
 import { StatusBadge } from './StatusBadge';
 
 export const ToValidate = () => <OrderList queue={TO_VALIDATE} />;
@@ -24,7 +24,8 @@ function OrderList({ queue }: { readonly queue: Queue }) {
   const text = useText();
   const navigate = useNavigate();
   const search: OrdersSearch = getRouteApi(queue.path).useSearch();
-  const { isValidator: mayApprove } = useRoles();
+  const { isValidator } = useRoles();
+  const mayDecide = isValidator && queue !== ARCHIVE;
   const [selected, setSelected] = useState<ReadonlyMap<string, OrderRow>>(new Map());
   const list = useWatched(['orders', queue.path, search], () => readQueue(queue, search));
   const selectAll = useMutation({ mutationFn: () => readAll(queue, search), onSuccess: setSelected });
@@ -32,6 +33,11 @@ function OrderList({ queue }: { readonly queue: Queue }) {
     setSelected(new Map());
     void navigate({ to: queue.path, search: shown, replace: true });
   };
+  const linkTo: LinkTo = (order) => ({
+    to: '/orders/$orderId',
+    params: { orderId: order.id },
+    search: placeOf(queue, search, list.data?.data.indexOf(order) ?? 0),
+  });
   const showFirst = ({ page: _, ...shown }: OrdersSearch) => show(shown);
   const title =
     queue === TO_VALIDATE ? text.menu.toValidate : queue === REFUSED ? text.menu.refused : text.menu.archive;
@@ -40,10 +46,7 @@ function OrderList({ queue }: { readonly queue: Queue }) {
   return (
     <Page
       title={title}
-      actions={
-        mayApprove &&
-        queue !== ARCHIVE && <Bulk orders={[...selected.values()]} onDone={(left) => setSelected(byId(left))} />
-      }
+      actions={mayDecide && <Bulk orders={[...selected.values()]} onDone={(left) => setSelected(byId(left))} />}
     >
       <Group justify="space-between">
         <Views queue={queue} search={search} onChange={showFirst} />
@@ -80,12 +83,23 @@ function OrderList({ queue }: { readonly queue: Queue }) {
                   </Button>
                 </Group>
               )}
-              <Orders
-                queue={queue}
+              <DataTable
+                name={`orders${queue.path}`}
+                label={text.orders.one}
+                columns={columnsOf(queue, text, linkTo)}
                 rows={rows}
-                search={search}
-                onSort={(sort) => showFirst({ ...search, sort })}
-                {...(mayApprove && queue !== ARCHIVE ? { selected, onSelect: setSelected } : {})}
+                rowId={({ id }) => id}
+                onOpen={(order) => void navigate(linkTo(order))}
+                sorted={{ by: search.sort, onSort: (sort) => showFirst({ ...search, sort }) }}
+                {...(mayDecide
+                  ? {
+                      selected: {
+                        ids: new Set(selected.keys()),
+                        onSelect: (ids) =>
+                          setSelected(byId([...selected.values(), ...rows].filter(({ id }) => ids.has(id)))),
+                      },
+                    }
+                  : {})}
               />
               <Pages meta={meta} onPage={(page) => show({ ...search, page })} />
             </>
@@ -95,15 +109,6 @@ function OrderList({ queue }: { readonly queue: Queue }) {
     </Page>
   );
 }
-
-type OrdersProps = {
-  readonly queue: Queue;
-  readonly rows: readonly OrderRow[];
-  readonly search: OrdersSearch;
-  readonly onSort: (sort: string) => void;
-  readonly selected?: ReadonlyMap<string, OrderRow>;
-  readonly onSelect?: (orders: ReadonlyMap<string, OrderRow>) => void;
-};
 
 const byId = (orders: readonly OrderRow[]): ReadonlyMap<string, OrderRow> =>
   new Map(orders.map((order) => [order.id, order]));
@@ -121,83 +126,61 @@ async function readAll(queue: Queue, search: OrdersSearch): Promise<ReadonlyMap<
   return byId(all);
 }
 
-function Orders({ queue, rows, search, onSort, selected, onSelect }: OrdersProps) {
-  const { orders, common } = useText();
-  const navigate = useNavigate();
-  const places = new Map(rows.map(({ id }, row) => [id, placeOf(queue, search, row)]));
-  const linkTo = ({ id }: OrderRow) =>
-    ({ to: '/orders/$orderId', params: { orderId: id }, search: places.get(id) ?? {} }) as const;
-  const columns: readonly Column<OrderRow>[] = [
-    {
-      id: 'customer',
-      label: orders.customer,
-      sort: 'buyer_customer_party_id',
-      cell: (order) => (
-        <Link {...linkTo(order)} onClick={(event) => event.stopPropagation()}>
-          <Cut>{order.customer ?? order.buyer_customer_party_id ?? order.id.slice(0, 8)}</Cut>
-        </Link>
-      ),
-    },
-    {
-      id: 'reference',
-      label: orders.reference,
-      sort: 'customer_reference',
-      cell: (order) => <Cut>{order.customer_reference}</Cut>,
-    },
-    {
-      id: 'state',
-      label: common.status,
-      sort: 'processing_status',
-      cell: (order) => <StatusBadge status={order.processing_status} />,
-    },
-    { id: 'issued', label: orders.issued, sort: 'issue_date', cell: ({ issue_date }) => issue_date },
-    {
-      id: 'delivery',
-      label: orders.delivery,
-      sort: 'delivery_date',
-      cell: (order) => order.delivery_date !== null && <DeliveryDate date={order.delivery_date} of={order} />,
-    },
-    {
-      id: 'reasons',
-      label: orders.reasons,
-      isHidden: queue !== REFUSED,
-      cell: ({ error_reason }) => <Cut>{error_reason?.join(' · ')}</Cut>,
-    },
-    {
-      id: 'accuracy',
-      label: orders.accuracy,
-      sort: 'accuracy',
-      isNumber: true,
-      cell: ({ accuracy }) => accuracyText(accuracy),
-    },
-    {
-      id: 'age',
-      label: queue === ARCHIVE ? orders.approvedAt : orders.age,
-      sort: queue === ARCHIVE ? 'approved_at' : 'created_at',
-      isNumber: true,
-      cell: ({ created_at, approved_at }) =>
-        queue === ARCHIVE ? <When at={approved_at} /> : <Age since={created_at} />,
-    },
-    { id: 'number', label: orders.one, isHidden: true, cell: ({ id }) => <span className="mono">{id}</span> },
-  ];
-  return (
-    <DataTable
-      name={`orders${queue.path}`}
-      label={orders.one}
-      columns={columns}
-      rows={rows}
-      rowId={({ id }) => id}
-      onOpen={(order) => void navigate(linkTo(order))}
-      sorted={{ by: search.sort, onSort }}
-      {...(selected === undefined || onSelect === undefined
-        ? {}
-        : {
-            selected: {
-              ids: new Set(selected.keys()),
-              onSelect: (ids) =>
-                onSelect(byId([...new Map([...selected, ...byId(rows)]).values()].filter(({ id }) => ids.has(id)))),
-            },
-          })}
-    />
-  );
-}
+type LinkTo = (order: OrderRow) => {
+  readonly to: '/orders/$orderId';
+  readonly params: { readonly orderId: string };
+  readonly search: OrderSearch;
+};
+
+const columnsOf = (queue: Queue, { orders, common }: Words, linkTo: LinkTo): readonly Column<OrderRow>[] => [
+  {
+    id: 'customer',
+    label: orders.customer,
+    sort: 'buyer_customer_party_id',
+    cell: (order) => (
+      <Link {...linkTo(order)} onClick={(event) => event.stopPropagation()}>
+        <Cut>{order.customer ?? order.buyer_customer_party_id ?? order.id.slice(0, 8)}</Cut>
+      </Link>
+    ),
+  },
+  {
+    id: 'reference',
+    label: orders.reference,
+    sort: 'customer_reference',
+    cell: (order) => <Cut>{order.customer_reference}</Cut>,
+  },
+  {
+    id: 'state',
+    label: common.status,
+    sort: 'processing_status',
+    cell: (order) => <StatusBadge status={order.processing_status} />,
+  },
+  { id: 'issued', label: orders.issued, sort: 'issue_date', cell: ({ issue_date }) => issue_date },
+  {
+    id: 'delivery',
+    label: orders.delivery,
+    sort: 'delivery_date',
+    cell: (order) => order.delivery_date !== null && <DeliveryDate date={order.delivery_date} of={order} />,
+  },
+  {
+    id: 'reasons',
+    label: orders.reasons,
+    isHidden: queue !== REFUSED,
+    cell: ({ error_reason }) => <Cut>{error_reason?.join(' · ')}</Cut>,
+  },
+  {
+    id: 'accuracy',
+    label: orders.accuracy,
+    sort: 'accuracy',
+    isNumber: true,
+    cell: ({ accuracy }) => accuracyText(accuracy),
+  },
+  {
+    id: 'age',
+    label: queue === ARCHIVE ? orders.approvedAt : orders.age,
+    sort: queue === ARCHIVE ? 'approved_at' : 'created_at',
+    isNumber: true,
+    cell: ({ created_at, approved_at }) => (queue === ARCHIVE ? <When at={approved_at} /> : <Age since={created_at} />),
+  },
+  { id: 'number', label: orders.one, isHidden: true, cell: ({ id }) => <span className="mono">{id}</span> },
+];

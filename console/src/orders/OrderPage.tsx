@@ -16,7 +16,6 @@ import {
   type Both,
   bodyOfDraft,
   type Draft,
-  drafted,
   type Fields,
   isChanged,
   mergeDraft,
@@ -29,7 +28,7 @@ import {
 import { Facts } from './Facts';
 import { namesOfParts, OrderHistory } from './OrderHistory';
 import { PartsGrid } from './PartsGrid';
-import { Conflict, Notes, refusalsIn, stillTrue, useErrors } from './Problems';
+import { Conflict, Notes, useMessages } from './Problems';
 import { nextOrder, type OrderSearch, queueOf, readAround } from './queue';
 import { StatusBadge } from './StatusBadge';
 import { ValueInput } from './ValueInput';
@@ -147,10 +146,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   });
 
   const values: Fields = order;
-  const now = drafted(values, draft);
-  const problems = stillTrue(order.problems, values, now);
-  const sent = drafted(values, save.variables?.sent ?? NO_DRAFT);
-  const errors = useErrors([...problems, ...stillTrue(refusalsIn(save.error), sent, now)]);
+  const { now, problems, errors } = useMessages(order, draft, save.error, save.variables?.sent ?? NO_DRAFT);
   const references = new Map(
     orderType.relationships.filter(({ kind }) => kind === 'belongs_to').map((each) => [each.field, each]),
   );

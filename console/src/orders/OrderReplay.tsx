@@ -1,11 +1,10 @@
 /** The whole story of an order for an auditor: each step with its problems, what was sent because of it, and the answers. */
 import { Alert, Anchor, Code, Stack, Text, Timeline } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api, bodyOf, type Schemas } from '../api/client';
-import { cursorOf } from '../app/cursor';
 import { useNumber, useText, When } from '../app/language';
 import { Loaded, More, Page } from '../app/Page';
+import { usePages } from '../app/usePages';
 import { Entry } from './OrderHistory';
 
 type Step = Schemas['ReplayStep'];
@@ -13,16 +12,9 @@ type Step = Schemas['ReplayStep'];
 export function OrderReplay() {
   const { orderId } = getRouteApi('/orders/$orderId/replay').useParams();
   const text = useText();
-  const replay = useInfiniteQuery({
-    queryKey: ['orders', 'replay', orderId],
-    queryFn: async ({ pageParam }) =>
-      bodyOf(
-        api.GET('/api/v1/platform/orders/{order_id}/replay', {
-          params: { path: { order_id: orderId }, query: { cursor: pageParam } as object },
-        }),
-      ),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ links }) => cursorOf(links.next),
+  const replay = usePages(['orders', 'replay', orderId], (cursor) => {
+    const params = { path: { order_id: orderId }, query: { cursor } as object };
+    return bodyOf(api.GET('/api/v1/platform/orders/{order_id}/replay', { params }));
   });
   return (
     <Page

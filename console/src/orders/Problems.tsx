@@ -2,33 +2,32 @@
 import { Alert, Anchor, Group, List, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { type AnyRecord, ApiError } from '../api/client';
+import { type AnyRecord, ApiError, type Order } from '../api/client';
 import { valueText } from '../app/DataTable';
 import { useText } from '../app/language';
-import { type Both, type Fields, isSame, partsIn } from './draft';
+import { type Both, type Draft, drafted, type Fields, isSame, partsIn } from './draft';
 import { nameOf } from './LookUp';
 import type { PartNames } from './OrderHistory';
 
 /** About the field at this path, such as `lines.0.item_id`. */
 type Message = { readonly field: string; readonly message: string };
 
-export const refusalsIn = (error: Error | null): readonly Message[] =>
-  Object.entries(error instanceof ApiError ? error.fields : {}).map(([field, messages]) => ({
-    field,
-    message: messages.join(' '),
-  }));
-
-/** Those whose field has the value that it had then, with its path of now. */
-export const stillTrue = (messages: readonly Message[], ...orders: readonly [then: Fields, now: Fields]) =>
-  messages.flatMap(({ message, field }): readonly Message[] => {
-    const path = pathNow(...orders, field);
-    return path === undefined ? [] : [{ field: path, message }];
-  });
-
-/** By path; the same as long as they say the same, so that rows are not rendered again. */
-export function useErrors(messages: readonly Message[]): ReadonlyMap<string, string> {
-  const said = JSON.stringify(messages.map(({ field, message }) => [field, message]));
-  return useMemo(() => new Map<string, string>(JSON.parse(said)), [said]);
+/** What still holds of the order's problems and of a refused save: each until its field has another value. */
+export function useMessages(order: Order, draft: Draft, refusal: Error | null, sent: Draft) {
+  const now = drafted(order, draft);
+  const still = (then: Fields, messages: readonly Message[]) =>
+    messages.flatMap(({ message, field }): readonly Message[] => {
+      const path = pathNow(then, now, field);
+      return path === undefined ? [] : [{ field: path, message }];
+    });
+  const problems = still(order, order.problems);
+  const refused = Object.entries(refusal instanceof ApiError ? refusal.fields : {});
+  const refusals = refused.map(([field, messages]) => ({ field, message: messages.join(' ') }));
+  const all = [...problems, ...still(drafted(order, sent), refusals)];
+  // The same map as long as they say the same, so that rows are not rendered again.
+  const said = JSON.stringify(all.map(({ field, message }) => [field, message]));
+  const errors = useMemo(() => new Map<string, string>(JSON.parse(said)), [said]);
+  return { now, problems, errors };
 }
 
 const goTo = (field: string): void =>
