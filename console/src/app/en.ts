@@ -115,7 +115,7 @@ export const en = {
   },
   orders: {
     one: 'Order',
-    search: 'Customer, reference or order number',
+    search: 'Customer, reference, item or order number',
     newOnes: (count: number) => (count > 0 ? `${count} new` : 'Changed: show it'),
     views: 'Views',
     saveView: 'Save this view',

@@ -117,7 +117,7 @@ export const nl: Text = {
   },
   orders: {
     one: 'Order',
-    search: 'Klant, referentie of ordernummer',
+    search: 'Klant, referentie, artikel of ordernummer',
     newOnes: (count: number) => (count > 0 ? `${count} nieuw` : 'Gewijzigd: tonen'),
     views: 'Weergaven',
     saveView: 'Deze weergave bewaren',

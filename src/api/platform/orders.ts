@@ -6,7 +6,7 @@ import { exportSnapshot, loadOrder } from '../../commands/orders/orderStream.js'
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/orders.js';
 import { requireTag, tagOf } from '../../commands/preconditions.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
-import { type AssetType, findField, type Relationship } from '../../domain/assetTypes/assetType.js';
+import { type AssetType, findField } from '../../domain/assetTypes/assetType.js';
 import { recordInputSchema, recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { boundedList } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
@@ -101,14 +101,15 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
 const orderResponse = (orderType: AssetType): json.ResponseObject =>
   json.answer('The order.', json.dataOf(json.tableRef('record', orderType)));
 
-/** The relationship by which an order names its customer. */
-const customerOf = (tenant: Tenant): Relationship | undefined =>
-  assetTypeOf(tenant, tenant.orderModel).relationships.find(({ name }) => name === 'buyer_customer_party');
-
-/** Fields that are searched, where the model has them. */
+/** How an order names its customer. */
+const CUSTOMER = { table: 'dyn_party', field: 'buyer_customer_party_id', key: 'external_id' };
+/** Texts that are searched, where the model has them: of an order and of an item. */
 const SEARCHED = ['customer_reference', 'sales_order_id', 'transport_reference'];
+const SEARCHED_OF_ITEMS = ['name', 'external_id', 'sku', 'ean'];
+/** The newest with an item that is searched for: each order of them is compared with all orders. */
+const LINES_OF_ITEMS = 50;
 
-/** Orders that have the text in one of these fields or in their customer's name, or as their id. */
+/** Orders that have the text in one of these fields, in their customer's name, in an item of theirs, or as their id. */
 async function searchFilter(
   records: RecordQueries,
   tenant: Tenant,
@@ -117,17 +118,20 @@ async function searchFilter(
 ): Promise<Filter> {
   const orderType = assetTypeOf(tenant, tenant.orderModel);
   const fields = SEARCHED.filter((name) => findField(orderType, name)?.filterable === true);
-  const anyOf: FieldFilter[] = [...textIn(fields, text), { kind: 'equals', field: 'id', anyOf: [text] }];
-  const customer = customerOf(tenant);
-  if (customer !== undefined) {
-    const named = { filters: textIn(['name'], text), direction: 'asc', limit: MAX_FILTER_VALUES } as const;
-    const found = await records.listBehind({ tenant: tenant.name, table: customer.table }, named, cancellation);
-    if (found.next !== undefined)
-      throw badRequest(`More than ${MAX_FILTER_VALUES} customers have this text in their names: give more of it.`);
-    const keys = recordsIn(found.records).map((party) => nameIn(party, customer.key));
-    if (keys.length > 0) anyOf.push({ kind: 'equals', field: customer.field, anyOf: keys });
-  }
-  return { kind: 'any', anyOf };
+  const newest = async (table: string, field: string, anyOf: readonly FieldFilter[], limit = MAX_FILTER_VALUES) => {
+    const asked = { filters: [{ kind: 'any', anyOf }], direction: 'desc', limit } as const;
+    const found = await records.listBehind({ tenant: tenant.name, table }, asked, cancellation);
+    return { values: recordsIn(found.records).map((record) => nameIn(record, field)), isAll: found.next === undefined };
+  };
+  const parties = await newest(CUSTOMER.table, CUSTOMER.key, textIn(['name'], text));
+  if (!parties.isAll)
+    throw badRequest(`More than ${MAX_FILTER_VALUES} customers have this text in their names: give more of it.`);
+  const items = await newest('dyn_item', 'id', textIn(SEARCHED_OF_ITEMS, text));
+  const ofItems = { kind: 'equals', field: 'item_id', anyOf: items.values } as const;
+  const lines = await newest('dyn_order_line', 'order_id', items.values.length > 0 ? [ofItems] : [], LINES_OF_ITEMS);
+  const ids = { kind: 'equals', field: 'id', anyOf: [text, ...new Set(lines.values)] } as const;
+  const named = { kind: 'equals', field: CUSTOMER.field, anyOf: parties.values } as const;
+  return { kind: 'any', anyOf: [...textIn(fields, text), ids, ...(parties.values.length > 0 ? [named] : [])] };
 }
 
 const STATUSES = [...ORDER_STATUSES, FAILED];
@@ -172,17 +176,10 @@ export const orders: Resource = {
         const table = { tenant: tenant.name, table: tenant.orderModel };
         const page = await records.list(table, { ...query, filters: [...searched, ...query.filters] }, cancellation);
         const found = recordsIn(page.records);
-        const customer = customerOf(tenant);
-        const names = new Map<string, string>();
-        if (customer !== undefined) {
-          const keys = [...new Set(found.map((order) => nameIn(order, customer.field)))];
-          const parties = await records.find({ tenant: tenant.name, table: customer.table }, customer.key, keys);
-          for (const { fields } of parties) names.set(nameIn(fields, customer.key), nameIn(fields, 'name'));
-        }
-        const shown = found.map((order) => ({
-          ...order,
-          customer: names.get(nameIn(order, customer?.field ?? '')) ?? null,
-        }));
+        const keys = [...new Set(found.map((order) => nameIn(order, CUSTOMER.field)))];
+        const parties = await records.find({ tenant: tenant.name, table: CUSTOMER.table }, CUSTOMER.key, keys);
+        const names = new Map(parties.map(({ fields }) => [nameIn(fields, CUSTOMER.key), nameIn(fields, 'name')]));
+        const shown = found.map((order) => ({ ...order, customer: names.get(nameIn(order, CUSTOMER.field)) ?? null }));
         const text = JSON.stringify(shown).slice(1, -1);
         return { body: collectionEnvelope(api, call, text, { ...paging, total: page.total }) };
       },

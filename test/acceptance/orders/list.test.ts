@@ -71,6 +71,15 @@ describe('search', () => {
     expect(await find('molen', { 'filter[processing_status]': 'completed' })).toEqual([]);
   });
 
+  it('finds orders by the name, number or EAN of an item in their lines', async () => {
+    const lines = [{ quantity: 1, item_id: tea }];
+    const order = await newOrder({ customer_reference: 'With tea', lines });
+    for (const search of ['TEA', '8712', 'green-7'])
+      expect((await orders({ search, 'filter[customer_reference]': 'with' })).data).toMatchObject([{ id: order }]);
+    expect((await orders({ search: 'coffee' })).meta.total).toBe(0);
+    expect(await hauler().platform('GET', '/orders', { query: { search: 'tea' } })).toMatchObject({ status: 200 });
+  });
+
   it.each(['search=', 'search=%20', `search=${'x'.repeat(256)}`])('%s is 400', (query) => refused(query));
 
   it('of a text that more than 200 customers have in their names is 400, and says so', async () => {
