@@ -90,21 +90,12 @@ export type CompareSearch = { readonly from?: string; readonly to?: string };
 const compareSearch = (search: Search): CompareSearch =>
   set({ from: text(search.from), to: text(search.to) }) as CompareSearch;
 
-export type ActivitySearch = {
-  readonly [name in 'kind' | 'actor' | 'table' | 'order' | 'record' | 'from' | 'to']?: string;
-};
+/** As in the API. */
+const OF_ACTIVITY = ['kind', 'actor', 'table', 'order_id', 'record_id', 'from', 'to'] as const;
+export type ActivitySearch = { readonly [name in (typeof OF_ACTIVITY)[number]]?: string };
 const activitySearch = (search: Search): ActivitySearch =>
-  set({
-    kind: text(search.kind),
-    actor: text(search.actor),
-    table: text(search.table),
-    order: text(search.order),
-    record: text(search.record),
-    from: text(search.from),
-    to: text(search.to),
-  }) as ActivitySearch;
+  set(Object.fromEntries(OF_ACTIVITY.map((name) => [name, text(search[name])])));
 
-/** `at`: the position, or the revision in the stream, from which on older events are shown. */
 export type LogSearch = { readonly stream?: string | undefined; readonly at?: number | undefined };
 const logSearch = (search: Search): LogSearch =>
   set({ stream: text(search.stream), at: Number.isInteger(search.at) ? Number(search.at) : undefined });

@@ -67,7 +67,7 @@ test('narrows the activity by who, what and which order, and reads what the proo
     .first()
     .waitFor();
   await page.getByRole('button', { name: 'Show only this: PO-001' }).first().click();
-  await page.waitForURL(/order=/);
+  await page.waitForURL(/order_id=/);
   await table.getByText('Items').first().waitFor({ state: 'detached' });
   expect(await page.getByRole('combobox', { name: 'Order' }).inputValue()).toContain('PO-001');
   await table.getByRole('button', { name: 'created an order' }).first().click();

@@ -16,17 +16,6 @@ import { ACTIVITY_KINDS, useKindWords } from './words';
 
 export type Entry = Schemas['ActivityEntry'];
 
-/** What the address says, as the API's parameters. */
-const parametersOf = ({
-  order,
-  record,
-  ...search
-}: ActivitySearch): { readonly [name: string]: string | undefined } => ({
-  ...search,
-  order_id: order,
-  record_id: record,
-});
-
 export function Activity() {
   const text = useText();
   const navigate = useNavigate();
@@ -34,20 +23,13 @@ export function Activity() {
   const tables = useQuery(assetTypesQuery).data ?? [];
   const wordsOf = useKindWords();
   const list = usePages(['activity', search], async (cursor) =>
-    bodyOf(
-      api.GET('/api/v1/platform/activity', {
-        params: { query: { ...parametersOf(search), cursor, limit: 50 } as object },
-      }),
-    ),
+    bodyOf(api.GET('/api/v1/platform/activity', { params: { query: { ...search, cursor, limit: 50 } as object } })),
   );
   const show = (next: ActivitySearch) => void navigate({ to: '/activity', search: next, replace: true });
   const set = (name: keyof ActivitySearch) => (value: string | null) => {
     const { [name]: _, ...others } = search;
     show(value === null || value === '' ? others : { ...others, [name]: value });
   };
-  const csv = new URLSearchParams(
-    Object.entries(parametersOf(search)).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
   const choice = (name: 'kind' | 'table', data: readonly { readonly value: string; readonly label: string }[]) => (
     <Select
       label={text.activity[name]}
@@ -62,7 +44,7 @@ export function Activity() {
     <Page
       title={text.activity.title}
       actions={
-        <Anchor href={`/api/v1/platform/activity.csv?${csv}`} download>
+        <Anchor href={`/api/v1/platform/activity.csv?${new URLSearchParams(search)}`} download>
           {text.common.download}
         </Anchor>
       }
@@ -77,7 +59,7 @@ export function Activity() {
           'table',
           tables.map(({ name, label }) => ({ value: name, label })),
         )}
-        <OrderField label={text.orders.one} value={search.order} onChange={set('order')} />
+        <OrderField label={text.orders.one} value={search.order_id} onChange={set('order_id')} />
         <MomentInput label={text.common.from} value={search.from ?? ''} onChange={set('from')} />
         <MomentInput label={text.common.to} value={search.to ?? ''} onChange={set('to')} />
         {Object.keys(search).length > 0 && (
@@ -134,7 +116,7 @@ function Entries({ entries, onFilter }: EntriesProps) {
                 size="sm"
                 variant="subtle"
                 aria-label={`${text.only}: ${entry.name ?? entry.order_id}`}
-                onClick={() => onFilter({ order: entry.order_id ?? '' })}
+                onClick={() => onFilter({ order_id: entry.order_id ?? '' })}
               >
                 ⌕
               </ActionIcon>

@@ -11,7 +11,7 @@ import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
 import { OrderLink } from '../orders/OrderLink';
-import { DeliveryStateBadge } from './DeliveryStateBadge';
+import { DeliveryStateBadge } from './SuccessByHour';
 
 const READ_EACH_MS = 3_000;
 

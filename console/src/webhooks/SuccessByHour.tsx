@@ -1,9 +1,10 @@
 /** How deliveries of the last day ended and how long they took: at a glance, and hour by hour. */
-import { Badge, Stack, Text } from '@mantine/core';
+import { Badge, SimpleGrid, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, bodyOf, type Schemas } from '../api/client';
+import { Chart } from '../app/Chart';
 import { cursorOf } from '../app/cursor';
-import { useLanguage, useNumber, useText } from '../app/language';
+import { useNumber, useText } from '../app/language';
 
 type Delivery = Schemas['Delivery'];
 
@@ -65,13 +66,8 @@ export function Health({ webhookId }: { readonly webhookId: string }) {
   );
 }
 
-const STATES = ['succeeded', 'failed', 'open'] as const;
-const COLORS = { succeeded: 'green', failed: 'red', open: 'gray' } as const;
-const [STEP, BAR, HEIGHT] = [30, 22, 80];
-const WIDTH = HOURS * STEP;
-
 export function SuccessByHour({ webhookId }: { readonly webhookId: string }) {
-  const { text, language } = useLanguage();
+  const text = useText().webhooks;
   const number = useNumber();
   const deliveries = useLastDay(webhookId) ?? [];
   if (deliveries.length === 0) return null;
@@ -79,56 +75,37 @@ export function SuccessByHour({ webhookId }: { readonly webhookId: string }) {
   const hours = Array.from({ length: HOURS }, (_, n) => {
     const hour = thisHour - HOURS + 1 + n;
     const own = deliveries.filter(({ requested_at }) => Math.floor(Date.parse(requested_at) / HOUR_MS) === hour);
-    const time = new Date(hour * HOUR_MS).toLocaleTimeString(language, { hour: '2-digit', minute: '2-digit' });
-    return { time, own, x: n * STEP, slow: p95(own) };
+    return { at: new Date(hour * HOUR_MS).toISOString(), own };
   });
-  const most = Math.max(1, ...hours.map(({ own }) => own.length));
-  const slowest = Math.max(1, ...hours.map(({ slow = 0 }) => slow));
+  const times = hours.map(({ at }) => at);
   const ended = deliveries.length - count(deliveries, 'open');
   const percent = ended === 0 ? undefined : Math.round((100 * count(deliveries, 'succeeded')) / ended);
-  const summary = text.webhooks.ofLastDay(number(deliveries.length), percent);
-  const slow = p95(deliveries);
-  const points = hours.flatMap(({ x, slow: ms }) =>
-    ms === undefined ? [] : [[x + BAR / 2, HEIGHT - (ms / slowest) * (HEIGHT - 8)] as const],
-  );
+  const summary = text.ofLastDay(number(deliveries.length), percent);
+  const line = (state: 'succeeded' | 'failed', color: string) => ({
+    label: text.state[state],
+    color,
+    values: hours.map(({ own }) => count(own, state)),
+  });
+  const slow = { label: '95 %', color: 'indigo', values: hours.map(({ own }) => p95(own) ?? null) };
   return (
-    <Stack gap={4}>
-      <Text size="sm">
-        {summary}
-        {slow !== undefined && ` · ${text.webhooks.p95(number(slow))}`}
-        {deliveries.length >= MAX_DELIVERIES && ` ${text.webhooks.notAll}`}
-      </Text>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT + 16}`} role="img" aria-label={summary} style={{ maxWidth: WIDTH }}>
-        {hours.map(({ time, own, x, slow: ms }, n) => {
-          let top = HEIGHT;
-          const states = STATES.map((state) => `${text.webhooks.state[state]} ${count(own, state)}`);
-          return (
-            <g key={time}>
-              <title>
-                {[`${time}: ${states.join(', ')}`, ...(ms === undefined ? [] : [`${number(ms)} ms`])].join(', ')}
-              </title>
-              {/* An hour without any has a line, and something to point at. */}
-              <rect x={x} width={STEP} y={0} height={HEIGHT} fill="transparent" />
-              <rect x={x} width={BAR} y={HEIGHT - 1} height={1} fill="var(--mantine-color-gray-5)" />
-              {STATES.map((state) => {
-                const height = (count(own, state) / most) * HEIGHT;
-                top -= height;
-                const fill = `var(--mantine-color-${COLORS[state]}-filled)`;
-                return <rect key={state} x={x} width={BAR} y={top} height={height} fill={fill} rx={2} />;
-              })}
-              {n % 6 === 0 && (
-                <text x={x} y={HEIGHT + 13} fontSize={11} fill="var(--mantine-color-dimmed)">
-                  {time}
-                </text>
-              )}
-            </g>
-          );
-        })}
-        <polyline points={points.join(' ')} fill="none" stroke="var(--mantine-color-text)" strokeWidth={1.5} />
-        {points.map(([x, y]) => (
-          <circle key={x} cx={x} cy={y} r={2.5} fill="var(--mantine-color-text)" />
-        ))}
-      </svg>
-    </Stack>
+    <SimpleGrid cols={{ base: 1, md: 2 }}>
+      <Chart
+        label={deliveries.length < MAX_DELIVERIES ? summary : `${summary}. ${text.notAll}`}
+        times={times}
+        show={number}
+        lines={[line('succeeded', 'green'), line('failed', 'red')]}
+      />
+      <Chart label={text.p95(number(p95(deliveries)))} times={times} show={(ms) => `${number(ms)} ms`} lines={[slow]} />
+    </SimpleGrid>
+  );
+}
+
+const COLOURS = { open: 'gray', succeeded: 'green', failed: 'red' } as const;
+
+export function DeliveryStateBadge({ state }: { readonly state: Delivery['state'] }) {
+  return (
+    <Badge color={COLOURS[state]} variant="dot" tt="none">
+      {useText().webhooks.state[state]}
+    </Badge>
   );
 }

@@ -13,8 +13,7 @@ import { Rows } from '../app/Rows';
 import { usePages } from '../app/usePages';
 import { useRoles } from '../app/useRoles';
 import { OrderField, OrderLink } from '../orders/OrderLink';
-import { DeliveryStateBadge } from './DeliveryStateBadge';
-import { deliveriesSince, MAX_DELIVERIES, SuccessByHour } from './SuccessByHour';
+import { DeliveryStateBadge, deliveriesSince, MAX_DELIVERIES, SuccessByHour } from './SuccessByHour';
 import { EVENTS, type Webhook, WebhookForm, WebhookState } from './Webhooks';
 
 type Delivery = Schemas['Delivery'];
