@@ -1,5 +1,5 @@
 /** Lines over time: a sentence for those who do not see them, and the figures of the time at which somebody points. */
-import { Group, Paper, Text } from '@mantine/core';
+import { Badge, Group, Paper, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useLanguage } from './language';
 
@@ -8,7 +8,7 @@ type Props = {
   /** As the API has them, the oldest first, equally far apart. */
   readonly times: readonly string[];
   readonly show: (value: number) => string;
-  /** Each with a value for each time, null where it is not known, and a colour of Mantine. The first one is what `label` says. */
+  /** Each with a value for each time, null where it is not known, and a colour of Mantine. One that is called as all of them is the chart's subject. */
   readonly lines: readonly { readonly label: string; readonly color: string; readonly values: Values }[];
 };
 type Values = readonly (number | null)[];
@@ -35,11 +35,17 @@ export function Chart({ label, times, show, lines }: Props) {
     <Paper withBorder p="sm" pb={4}>
       <Text size="sm">{label}</Text>
       <Group gap="sm" align="baseline">
-        {lines.map((line, at) => (
-          <Text key={line.label} size={at === 0 ? 'xl' : 'md'} fw={600} c={`var(--mantine-color-${line.color}-text)`}>
-            {shown(line.values[here])} {at > 0 && line.label}
-          </Text>
-        ))}
+        {lines.map((line) =>
+          line.label === label ? (
+            <Text key={line.label} size="xl" fw={600}>
+              {shown(line.values[here])}
+            </Text>
+          ) : (
+            <Badge key={line.label} size="lg" variant="dot" color={line.color} tt="none">
+              {shown(line.values[here])} {line.label}
+            </Badge>
+          ),
+        )}
       </Group>
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
