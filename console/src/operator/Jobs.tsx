@@ -1,11 +1,12 @@
-/** Rebuilds, verifications and retries: the form that asks for one, and what becomes of them. */
-import { Badge, Group, Progress, Stack, Text, Title } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+/** Rows that are parked; rebuilds, verifications and retries: what asks for one, and what becomes of them. */
+import { Alert, Badge, Group, Progress, Stack, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { bodyOf } from '../api/client';
 import { Act, Asked } from '../app/Dialogs';
 import { useNumber, When } from '../app/language';
 import { Rows } from '../app/Rows';
-import { api, type Job } from './client';
+import { api, type Job, type Parked } from './client';
 import { jobsQuery } from './queries';
 import { useWords } from './words';
 
@@ -14,12 +15,9 @@ const COLORS = { running: 'indigo', done: 'green', failed: 'red', cancelled: 'gr
 /** Work on all tenants, or on one. */
 export function Jobs({ tenant }: { readonly tenant?: string }) {
   const { jobs, tenants } = useWords();
-  const client = useQueryClient();
   const list = useQuery(jobsQuery).data?.filter((job) => tenant === undefined || job.tenant === tenant) ?? [];
-  const begin = (kind: 'verify' | 'rebuild') => async () => {
-    await bodyOf(api.POST('/api/v1/operator/jobs', { body: { kind, ...(tenant === undefined ? {} : { tenant }) } }));
-    await client.invalidateQueries({ queryKey: jobsQuery.queryKey });
-  };
+  const begin = (kind: 'verify' | 'rebuild') => () =>
+    bodyOf(api.POST('/api/v1/operator/jobs', { body: { kind, ...(tenant === undefined ? {} : { tenant }) } }));
   return (
     <Stack component="section" gap="xs">
       <Title order={2} size="h4">
@@ -54,13 +52,9 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
 function JobState({ job }: { readonly job: Job }) {
   const { jobs } = useWords();
   const number = useNumber();
-  const client = useQueryClient();
   const { id, kind, state, progress, tenants_done: done, reports, error } = job;
   const isCancellable = state === 'running' && kind !== 'retry';
-  const cancel = async () => {
-    await bodyOf(api.DELETE('/api/v1/operator/jobs/{id}', { params: { path: { id } } }));
-    await client.invalidateQueries({ queryKey: jobsQuery.queryKey });
-  };
+  const cancel = () => bodyOf(api.DELETE('/api/v1/operator/jobs/{id}', { params: { path: { id } } }));
   const share = progress === null ? 0 : done + Math.min(1, progress.done / Math.max(1, progress.of));
   const percent = Math.round((100 * share) / Math.max(1, progress?.tenants ?? 1));
   const lines = [
@@ -85,4 +79,28 @@ function JobState({ job }: { readonly job: Job }) {
       {lines.join('\n')}
     </Stack>
   );
+}
+
+/** What is parked: the event that could not be applied, its error, and the button that tries it again. */
+export function ParkedList({ parked }: { readonly parked: readonly Parked[] }) {
+  const { parked: words, jobs } = useWords();
+  const number = useNumber();
+  const retry = (tenant: string) => () =>
+    bodyOf(api.POST('/api/v1/operator/jobs', { body: { kind: 'retry', tenant } }));
+  return parked.map(({ tenant, what, event_type: type, position, error, since }) => (
+    <Alert key={tenant} color="red" variant="light" title={`${tenant} ${words.is}`}>
+      <div className="text">{words.event(type, number(position))}</div>
+      <div className="text">{error}</div>
+      <Group mt="xs">
+        {/* Of the directory, only a release with a fix brings it back. */}
+        {what === 'rows' && <Act label={jobs.retry} act={retry(tenant)} />}
+        <Link to="/operator/tenants/$tenant" params={{ tenant }} style={{ color: 'inherit' }}>
+          {tenant}
+        </Link>
+        <span>
+          {words.since} <When at={since} />
+        </span>
+      </Group>
+    </Alert>
+  ));
 }

@@ -7,8 +7,7 @@ import { useNumber, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
 import type { Schemas } from './client';
-import { Jobs } from './Jobs';
-import { ParkedList } from './Parked';
+import { Jobs, ParkedList } from './Jobs';
 import { historyQuery, overviewQuery } from './queries';
 import { useSize, useWords } from './words';
 
