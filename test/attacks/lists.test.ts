@@ -7,7 +7,6 @@ import {
   MAX_PAGE_BYTES,
   MAX_READ_BYTES,
   MAX_TENANT_ANSWER_BYTES_IN_FLIGHT,
-  MAX_WAITING_OF_TENANT,
 } from '#app/domain/limits.js';
 import type { Answer } from '../acceptance/http.js';
 import { expectErrorBody } from '../acceptance/refusals.js';
@@ -104,18 +103,10 @@ async function silent(path: string): Promise<Socket> {
   return socket;
 }
 
-it('lists beyond those that may wait are 429 at once, and one whose client has left is no longer searched for', async () => {
+it('a list whose client has left is no longer searched for', async () => {
   const path = `${ASSETS}/dyn_party/assets?${new URLSearchParams(WORST)}`;
-  const sockets: Socket[] = [];
-  let refused: Answer;
-  // Where the machine is busy, some are not there yet.
-  do {
-    sockets.push(...(await Promise.all(Array.from({ length: MAX_WAITING_OF_TENANT + 60 }, () => silent(path)))));
-    await wait(300);
-    refused = await acme().getList('dyn_party');
-  } while (refused.status !== 429);
-  expectErrorBody(refused);
-  expect(refused.headers['retry-after']).toBe('1');
+  const sockets = await Promise.all(Array.from({ length: 30 }, () => silent(path)));
+  await wait(300);
   for (const socket of sockets) socket.destroy();
   // The threads of this tenant would be busy for 15 times the time limit.
   expect(await timed(() => acme().list('dyn_party'))).toBeLessThan(MEANWHILE_MS);
