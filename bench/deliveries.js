@@ -1,6 +1,7 @@
 /** Webhook deliveries to receivers of which some are slow and some fail at first, beside a bare HTTP client. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import PQueue from 'p-queue';
 import { Agent, request } from 'undici';
 import { isNamed, logUnderTest } from './engines/logUnderTest.js';
@@ -18,6 +19,9 @@ const PATHS = Array.from({ length: 20 }, (_, n) => (n % 10 === 0 ? `/slow/${n}` 
 /** As the service's default. */
 const WEBHOOK_CONCURRENCY = 50;
 const RETRY_MS = 50;
+const LATE = 60;
+const APPROVALS_BESIDE_LATE = 80;
+const APPROVED_EVERY_MS = 250;
 
 export async function measureDeliveries(directory) {
   const receivers = await Receivers.start();
@@ -37,6 +41,7 @@ export async function measureDeliveries(directory) {
   const person = await signIn(service);
   try {
     await measureIdle(service.client, person, receivers);
+    await measureBesideLate(service.client, person, receivers);
     await measureSustained(service, person, receivers);
     note('memory of the service', `${(await service.residentMb()).toFixed(0)} MB`);
   } finally {
@@ -68,6 +73,35 @@ async function measureIdle(client, person, receivers) {
   await person.ok('DELETE', `${PLATFORM}/webhooks/${data.id}`);
   atMost('approval to arrival at an idle system, p50', quantile(times, 0.5), 20, 'ms');
   note('approval to arrival at an idle system, p99', `${quantile(times, 0.99).toFixed(1)} ms`);
+}
+
+/** Arrivals at one webhook that answers at once, while sixty of the same tenant have more than they can take. */
+async function measureBesideLate(client, person, receivers) {
+  const paths = ['/first', ...Array.from({ length: LATE }, (_, n) => `/late/${n}`)];
+  const webhooks = await Promise.all(
+    paths.map((path) => person.ok('POST', `${PLATFORM}/webhooks`, { url: receivers.url(path) })),
+  );
+  const sentAt = new Map();
+  const ids = await makeOrders(client, APPROVALS_BESIDE_LATE);
+  // Never so many: it forgets what came before.
+  void receivers.delivered(Number.MAX_SAFE_INTEGER, () => undefined);
+  for (const id of ids) {
+    sentAt.set(id, performance.timeOrigin + performance.now());
+    await approve(person, id);
+    await wait(APPROVED_EVERY_MS);
+  }
+  const times = (await receivers.calls())
+    .filter(({ path }) => path === '/first')
+    .map(({ body, arrivedAt }) => arrivedAt - sentAt.get(JSON.parse(Buffer.from(body)).validated_order.id));
+  for (const webhook of webhooks) await person.ok('DELETE', `${PLATFORM}/webhooks/${JSON.parse(webhook).data.id}`);
+  note(`beside ${LATE} receivers that take 5 s, arrived`, `${times.length} of ${ids.length}`);
+  // The first ones came while nobody knew which receivers are slow.
+  const known = times.slice(-Math.round(ids.length / 2));
+  atMost(`beside ${LATE} receivers that take 5 s, the second half, p50`, quantile(known, 0.5), 200, 'ms');
+  note(
+    '  slowest of the second half; of all',
+    `${Math.round(quantile(known, 1))}; ${Math.round(quantile(times, 1))} ms`,
+  );
 }
 
 /** From the first approval to the last arrival; then the bare client sends the same, retries and all. */

@@ -1,21 +1,24 @@
 /**
  * Endpoints of integrators on one HTTPS server: `/fast/…` answer at once, `/slow/…` after 0.5 to 1 s, and both fail
- * the first call of every fifth delivery; `/first` is fast and never fails. What a delivery meets follows from its id,
+ * the first call of every fifth delivery; `/first` is fast and never fails, and `/late/…` answer after 5 s. What a delivery meets follows from its id,
  * so whoever calls with the same ids meets the same.
  */
 import { createServer } from 'node:https';
 import { parentPort, workerData } from 'node:worker_threads';
 
 const SLOW_MS = { least: 500, most: 1000 };
+const LATE_MS = 5_000;
 
 const calls = new Map();
 let answered = 0;
 let awaited;
 
 const number = (id, from) => Number.parseInt(id.slice(from, from + 8), 16);
-const failsAtFirst = (path, id) => path !== '/first' && number(id, 0) % 5 === 0;
-const delayMs = (path, id) =>
-  path.startsWith('/slow/') ? SLOW_MS.least + (number(id, 24) % (SLOW_MS.most - SLOW_MS.least + 1)) : 0;
+const failsAtFirst = (path, id) => path !== '/first' && !path.startsWith('/late/') && number(id, 0) % 5 === 0;
+const delayMs = (path, id) => {
+  if (path.startsWith('/late/')) return LATE_MS;
+  return path.startsWith('/slow/') ? SLOW_MS.least + (number(id, 24) % (SLOW_MS.most - SLOW_MS.least + 1)) : 0;
+};
 
 function take(request, response, body) {
   const arrivedAt = performance.timeOrigin + performance.now();

@@ -5,8 +5,9 @@
  * Two capacities are shared by one rule, messages in flight and slots for attempts, so that one slow receiver never delays
  * another. Each receiver may use one and a half times what is free (dynamic thresholds, Choudhury and Hahne 1998): a single
  * one gets the greater part, two get a third each, and something is always free for the next. The last tenth is for tenants
- * that use less than what is left of it, however many webhooks another tenant has. Slots are given in turns: first by
- * tenant, then by webhook of the tenant.
+ * that use less than what is left of it; of slots, for receivers that are not known to be slow, and for one attempt to each
+ * that is known to be quick. Slots are given in turns of tenants and of their webhooks, so that each gets the same time of
+ * slots, not the same number (fair queuing by finishing times, Golestani 1994): a quick receiver is before sixty slow ones.
  */
 import { LRUCache } from 'lru-cache';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
@@ -40,12 +41,19 @@ export type Pass = {
   readonly leave: () => void;
 };
 
-/** What a tenant, or a receiver, uses; and the number of the last slot that it was given. */
-type Share = { inFlight: number; slots: number; turn: number };
+/** What all, a tenant, or a receiver uses. */
+type Share = {
+  inFlight: number;
+  slots: number;
+  /** When its turn is, on the clock of those that it takes turns with: later by each attempt's duration. */
+  turn: number;
+  /** The latest turn of those that take turns here. */
+  clock: number;
+};
 
 type Receiver = Share & {
-  /** Smoothed duration of an attempt (ms). */
-  attemptMs: number;
+  /** Smoothed duration of an attempt (ms); undefined before the first. */
+  attemptMs?: number;
   /** When the message that was put off last is redelivered (ms). The next one comes after it. */
   nextAt: number;
   /** In a row, as this process saw. */
@@ -76,6 +84,8 @@ const RESERVED_PERCENT = 10;
 /** A receiver's limit as a multiple of the free capacity. */
 const TIMES_LEFT = 1.5;
 const FIRST_GUESS_MS = 20;
+/** A receiver that takes longer is slow. */
+const QUICK_MS = 1_000;
 const SMOOTHING = 0.2;
 const SHORTEST_DELAY_MS = 50;
 /** The first time. A message that comes back too early is taken, checked and put off again for nothing. */
@@ -89,7 +99,7 @@ const LONGEST_IN_FLIGHT_MS = 3_000;
 const MAX_RECEIVERS = 10_000;
 
 const HEALTHY = { failures: 0, failingSince: 0, probeMs: 0, probeAt: Number.NEGATIVE_INFINITY };
-const noShare = (): Share => ({ inFlight: 0, slots: 0, turn: 0 });
+const noShare = (): Share => ({ inFlight: 0, slots: 0, turn: 0, clock: 0 });
 
 export class Gate {
   readonly #parts: GateParts;
@@ -119,6 +129,12 @@ export class Gate {
     if (openMs > 0) return openMs * (1 + Math.random() / 2);
     if (!this.#hasRoom('inFlight', entry)) return this.#delayMs(receiver, redeliveries);
     if (this.#deliveries.has(deliveryId)) return DUPLICATE_DELAY_MS;
+    // Who asked for nothing lately has no turns left over.
+    for (const [one, among] of [
+      [tenant, this.#all],
+      [receiver, tenant],
+    ] as const)
+      if (one.inFlight === 0) one.turn = Math.max(one.turn, among.clock);
     this.#use('inFlight', entry, 1);
     this.#tenants.set(endpoint.tenant, tenant);
     const leaving = new AbortController();
@@ -186,7 +202,8 @@ export class Gate {
     this.#fillSlots();
     if (result === undefined) return;
     const now = this.#parts.now();
-    receiver.attemptMs += SMOOTHING * (now - startedAt - receiver.attemptMs);
+    const before = receiver.attemptMs ?? now - startedAt;
+    receiver.attemptMs = before + SMOOTHING * (now - startedAt - before);
     if (result.ok) this.close(endpoint);
     if (result.ok) return;
     if (receiver.failures === 0) receiver.failingSince = now;
@@ -210,15 +227,23 @@ export class Gate {
     const free = total - this.#all[capacity];
     const unreserved = free - Math.ceil((total * RESERVED_PERCENT) / 100);
     if (capacity === 'slots' && receiver.slots >= this.#parts.slotsPerEndpoint) return false;
-    return unreserved > 0 ? receiver[capacity] < Math.max(1, TIMES_LEFT * unreserved) : tenant[capacity] < free;
+    if (unreserved > 0) return receiver[capacity] < Math.max(1, TIMES_LEFT * unreserved);
+    if (capacity === 'inFlight') return tenant.inFlight < free;
+    if (expectedMs(receiver) > QUICK_MS) return false;
+    return tenant.slots < free || (receiver.attemptMs !== undefined && receiver.slots === 0);
   }
 
   #fillSlots(): void {
     for (let entry = this.#next(); entry !== undefined; entry = this.#next()) {
       this.#use('slots', entry, 1);
-      this.#all.turn += 1;
-      entry.receiver.turn = this.#all.turn;
-      entry.tenant.turn = this.#all.turn;
+      const { receiver, tenant } = entry;
+      for (const [one, among] of [
+        [tenant, this.#all],
+        [receiver, tenant],
+      ] as const) {
+        among.clock = Math.max(among.clock, one.turn);
+        one.turn += expectedMs(receiver);
+      }
       const decide = this.#waiting.get(entry);
       this.#waiting.delete(entry);
       decide?.(true);
@@ -226,15 +251,20 @@ export class Gate {
   }
 
   /**
-   * Takes a message whose receiver may have one more slot: first by the tenant, then by the webhook, whose last turn was
-   * longest ago. A slow receiver comes to hold more slots, as it must for the same rate, but never slots that others need.
+   * Takes a message whose receiver may have one more slot: of each tenant the one that would end first if all webhooks had
+   * begun at their turns, and of these likewise by the turns of tenants. A slow receiver comes to hold more slots, as it must
+   * for the same rate, but never slots that others need.
    */
   #next(): Entry | undefined {
     if (this.#all.slots >= this.#parts.slots) return undefined;
-    let next: Entry | undefined;
-    for (const entry of this.#waiting.keys())
-      if ((next === undefined || isBefore(entry, next)) && this.#hasRoom('slots', entry)) next = entry;
-    return next;
+    const firsts = new Map<Share, Entry>();
+    for (const entry of this.#waiting.keys()) {
+      const first = firsts.get(entry.tenant);
+      const isFirst = first === undefined || endOf(entry, 'receiver') < endOf(first, 'receiver');
+      if (isFirst && this.#hasRoom('slots', entry)) firsts.set(entry.tenant, entry);
+    }
+    const [next, ...others] = firsts.values();
+    return others.reduce((one, other) => (one && endOf(one, 'tenant') <= endOf(other, 'tenant') ? one : other), next);
   }
 
   /**
@@ -245,7 +275,7 @@ export class Gate {
     const now = this.#parts.now();
     // Assumes all the slots that the webhook may have. At its current pace the last messages would still wait when
     // others are done.
-    const perMessage = receiver.attemptMs / this.#parts.slotsPerEndpoint;
+    const perMessage = expectedMs(receiver) / this.#parts.slotsPerEndpoint;
     const turnMs = Math.max(receiver.nextAt - now, receiver.inFlight * perMessage) + perMessage;
     const longestMs = doubled(LONGEST_FIRST_DELAY_MS, LONGEST_DELAY_MS, redeliveries);
     if (turnMs > longestMs) return longestMs * (1 - Math.random() / 2);
@@ -257,11 +287,12 @@ export class Gate {
     const key = endpointKey(endpoint);
     const known = this.#receivers.get(key);
     if (known !== undefined) return known;
-    const receiver: Receiver = { ...noShare(), ...HEALTHY, attemptMs: FIRST_GUESS_MS, nextAt: 0 };
+    const receiver: Receiver = { ...noShare(), ...HEALTHY, nextAt: 0 };
     this.#receivers.set(key, receiver);
     return receiver;
   }
 }
 
-const isBefore = (one: Entry, other: Entry): boolean =>
-  one.tenant === other.tenant ? one.receiver.turn < other.receiver.turn : one.tenant.turn < other.tenant.turn;
+const expectedMs = ({ attemptMs = FIRST_GUESS_MS }: Receiver): number => attemptMs;
+
+const endOf = (entry: Entry, whose: 'receiver' | 'tenant'): number => entry[whose].turn + expectedMs(entry.receiver);

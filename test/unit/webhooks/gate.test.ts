@@ -97,6 +97,27 @@ describe('slots for attempts', () => {
     expect(other).toBeGreaterThanOrEqual(Math.max(first ?? 0, second ?? 0, third ?? 0));
   });
 
+  test('a webhook that answers at once has each next slot, however many slow ones wait', async () => {
+    const gate = gateOf({ inFlight: 1_000, slots: 10, slotsPerEndpoint: 2 });
+    const names = Array.from({ length: 30 }, (_, n) => `slow ${n}`);
+    for (const name of names) {
+      const pass = entered(gate, name);
+      await pass.slot();
+      now += 5_000;
+      pass.end(SUCCEEDED);
+      pass.leave();
+    }
+    const slow = names.map((name) => attempts(gate, name, 2));
+    const quick = attempts(gate, 'quick', 5);
+    await begun();
+    slow.find((each) => each.begun > 0)?.end();
+    for (const expected of [1, 2, 3, 4, 5]) {
+      await begun();
+      expect(quick.begun).toBe(expected);
+      quick.end();
+    }
+  });
+
   test('when stopped, what waits for a slot gets none, and attempts in flight end', async () => {
     const gate = gateOf({ slotsPerEndpoint: 1 });
     const calling = attempts(gate, 'a', 1);
