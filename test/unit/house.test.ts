@@ -13,7 +13,7 @@ const pathsIn = (folder: string): readonly string[] =>
   readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name).slice(ROOT.length + 1))
-    .filter((path) => /\.(ts|mjs|js|md|yml)$/.test(path));
+    .filter((path) => /\.(ts|mjs|js|md|yml)$/.test(path) && !path.includes('node_modules'));
 /** Every folder with files in it: git leaves empty ones behind in an old work tree. */
 const foldersIn = (folder: string): readonly string[] => {
   const parents = (path: string): readonly string[] =>
