@@ -86,8 +86,9 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   const { isValidator, isReader } = useRoles();
   const may = (action: Order['actions'][number]) => isValidator && order.actions.includes(action);
   const hasChanged = isChanged(draft);
-  const refresh = async () => {
-    await client.invalidateQueries({ queryKey: ['orders'] });
+  const setBack = () => {
+    setDraft(NO_DRAFT);
+    setBoth(undefined);
   };
   const save = useMutation({
     mutationFn: async ({ status, sent }: { status: 'saved' | 'validated'; sent: Draft }) => {
@@ -102,9 +103,8 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
       );
     },
     onSuccess: async () => {
-      setDraft(NO_DRAFT);
-      setBoth(undefined);
-      await refresh();
+      setBack();
+      await client.invalidateQueries({ queryKey: ['orders'] });
     },
     onError: (error) => (isConflict(error) ? takeIn() : undefined),
   });
@@ -131,8 +131,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     setBoth(merged.both);
   };
   const cancel = () => {
-    setDraft(NO_DRAFT);
-    setBoth(undefined);
+    setBack();
     save.reset();
   };
   useBlocker({
