@@ -64,7 +64,6 @@ function JobState({ job }: { readonly job: Job }) {
       ...(report.error === null ? [] : [report.error]),
       ...report.differences.map((each) => [each.space, each.kind, each.id].filter((part) => part).join(' / ')),
     ]),
-    ...(kind === 'retry' && state === 'done' && reports.length === 0 ? [jobs.nothingParked] : []),
     ...(error === null ? [] : [error]),
   ];
   return (

@@ -42,9 +42,11 @@ export function Overview() {
 function Needs({ found: { checks, parked, tenants_behind: late } }: { readonly found: Schemas['Overview'] }) {
   const { overview, tenants } = useWords();
   const number = useNumber();
-  const wrong = checks.filter(({ ok }) => !ok);
-  if (wrong.length + parked.length + late.length === 0)
-    return <Alert color="green" variant="light" title={overview.well} />;
+  const wrong = [
+    ...checks.filter(({ ok }) => !ok),
+    ...late.map(({ tenant, seconds }) => ({ check: tenant, detail: tenants.behind(number(seconds)), remedy: '' })),
+  ];
+  if (wrong.length + parked.length === 0) return <Alert color="green" variant="light" title={overview.well} />;
   return (
     <Stack gap="xs">
       <ParkedList parked={parked} />
@@ -53,11 +55,6 @@ function Needs({ found: { checks, parked, tenants_behind: late } }: { readonly f
           {detail} {remedy}
         </Alert>
       ))}
-      {late.length > 0 && (
-        <Alert color="yellow" variant="light">
-          {late.map(({ tenant, seconds }) => `${tenant}: ${tenants.behind(number(seconds))}`).join(', ')}
-        </Alert>
-      )}
     </Stack>
   );
 }

@@ -82,7 +82,6 @@ export const en = {
       failed: 'failed',
     },
     done: (tenants: string) => (tenants === '1' ? '1 tenant' : `${tenants} tenants`),
-    nothingParked: 'Nothing was parked.',
   },
   log: {
     stream: 'Stream',

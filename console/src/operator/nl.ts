@@ -84,7 +84,6 @@ export const nl: typeof en = {
       failed: 'mislukt',
     },
     done: (tenants) => (tenants === '1' ? '1 tenant' : `${tenants} tenants`),
-    nothingParked: 'Er was niets geparkeerd.',
   },
   log: {
     stream: 'Stroom',
