@@ -3,6 +3,7 @@ import { Group, Paper, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { AnyRecord, Order, OrderRow } from '../api/client';
 import { useLanguage, useText } from '../app/language';
+import { REFUSED, TO_VALIDATE } from './queue';
 
 export function Facts({ order }: { readonly order: Order }) {
   const { orders } = useText();
@@ -37,13 +38,7 @@ function Fact({ label, children }: { readonly label: string; readonly children: 
 export const accuracyText = (accuracy: number | null): string =>
   accuracy === null ? '' : `${Math.round(accuracy * (accuracy <= 1 ? 100 : 1))} %`;
 
-const STILL_TO_DO: readonly OrderRow['processing_status'][] = [
-  'pending_validation',
-  'saved',
-  'validated',
-  'submit_failed',
-  'failed',
-];
+const STILL_TO_DO = [...TO_VALIDATE.states, ...REFUSED.states];
 const DAY_MS = 86_400_000;
 
 type DeliveryDateProps = {

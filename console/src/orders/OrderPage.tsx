@@ -44,14 +44,7 @@ async function readOrder(id: string): Promise<Read> {
 }
 
 /** Not for a person to change: the service or the platform sets them. */
-const SET_BY_OTHERS = [
-  'processing_status',
-  'approved_at',
-  'approved_by',
-  'error_reason',
-  'accuracy',
-  'order_inquiry_id',
-];
+const SET_BY_OTHERS = 'processing_status approved_at approved_by error_reason accuracy order_inquiry_id'.split(' ');
 
 export function OrderPage() {
   const { orderId } = getRouteApi('/orders/$orderId').useParams();

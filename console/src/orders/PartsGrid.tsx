@@ -110,7 +110,10 @@ function Grid({
     isWhole || column.field.required || hasError(column) || filled.has(column.field.name) || hasValue(column);
   // Without any part nobody knows which columns will be empty.
   const shown = parts.length === 0 ? all : all.filter(isShown);
-  const columns = useKept(shown);
+  // The same list as long as it has the same columns, so that rows are not rendered again.
+  const names = shown.map(({ field }) => field.name).join();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is made again with each rendering
+  const columns = useMemo(() => shown, [all, names]);
   const lists = useMemo(() => info.relationships.filter(({ kind }) => kind === 'has_many'), [info]);
   const numbered = (present: readonly DraftPart[]) => {
     const numbers = present.map(({ fields: { line_number: number } }) => Number(number) || 0);
@@ -216,14 +219,6 @@ function copied({ id: _, ...fields }: DraftPart['fields'], lists: RowProps['list
     return [name, parts] as const;
   });
   return { ...fields, ...Object.fromEntries(inner) };
-}
-
-/** The same list as long as it has the same columns, so that rows are not rendered again. */
-function useKept(columns: readonly AssetColumn[]): readonly AssetColumn[] {
-  const kept = useRef(columns);
-  const isSame = kept.current.length === columns.length && kept.current.every((each, at) => each === columns[at]);
-  if (!isSame) kept.current = columns;
-  return kept.current;
 }
 
 /** A function that stays the same and does what the latest one does. */

@@ -15,20 +15,17 @@ export function cellsIn(text: string, { type }: AssetField): readonly (readonly 
 }
 
 type Column = { readonly field: AssetField; readonly reference: AssetType['relationships'][number] | undefined };
-type Pasted = {
-  /** Of each row, the fields that it fills. */
-  readonly rows: readonly Fields[];
-  /** Names of records that do not exist. */
-  readonly unknown: readonly string[];
-};
 
-/** @param columns from the one of the first cell on @throws ApiError */
+/**
+ * @param columns from the one of the first cell on
+ * @returns the fields that each row fills, and the names of records that do not exist @throws ApiError
+ */
 export async function readCells(
   client: QueryClient,
   cells: readonly (readonly string[])[],
   columns: readonly Column[],
   decimal: string,
-): Promise<Pasted> {
+) {
   const dialect = await guessDialect(new Blob([cells.map((row) => row.join('\t')).join('\n')]), decimal);
   const unknown = new Set<string>();
   const valueIn = async (cell: string, { field, reference }: Column): Promise<unknown> => {
@@ -46,7 +43,7 @@ export async function readCells(
     client.setQueryData(pickedKey(table, String(record[key])), record);
     return record[key];
   };
-  const rows = cells.map(async (row) => {
+  const rows = cells.map(async (row): Promise<Fields> => {
     const values = row.slice(0, columns.length).map(async (cell, at) => {
       const column = columns[at];
       return column === undefined ? [] : [[column.field.name, await valueIn(cell, column)] as const];
