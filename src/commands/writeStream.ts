@@ -2,8 +2,8 @@
  * The one way into the log, and its one loop. A command says which stream it writes, how the stream's state is loaded, and what
  * it decides on that state (`Write`). Within a process the changes of a stream take turns (`streamChanges`). At its turn:
  * 1. the state is loaded, with the revision that it shows: from the stream's events (`loadStream`), or from a table's rows;
- * 2. the change is decided. Changes of single records that wait for the same table are decided one after the other, each on
- *    what those before it did (`shared`);
+ * 2. the change is decided. Changes of single records of one table, or of one directory stream, that wait at the same time are
+ *    decided one after the other, each on what those before it did (`shared`);
  * 3. their events are appended together, on the condition that the stream still ends at that revision;
  * 4. if another process was first, it begins again at 1. Otherwise each caller is told what was written, or why not.
  */
