@@ -34,7 +34,7 @@ const file = (name, from = at(name)) => asset(name, readFileSync(from));
 
 function makePages() {
   const assets = { styles: [file('site.css')], scripts: [file('site.js')] };
-  const fileAt = (path) => file(`${basename(path)}.txt`, join(REPOSITORY, path));
+  const fileAt = (path) => file(`${basename(path)}${path.endsWith('.png') ? '' : '.txt'}`, join(REPOSITORY, path));
   const byFile = new Map(pages.map((page) => [page.file, page]));
   const rendered = pages.map((page) => ({ page, ...render(page, byFile, fileAt) }));
   checkLinks(rendered);

@@ -62,6 +62,7 @@ ${assets.scripts.map((address, n) => `<script src="${address}"${n === 0 ? '' : '
 ${barLink(page, 'Guides', 'Guides', '/docs/getting-started')}
 ${barLink(page, 'Run it', 'Operations', '/docs/operations')}
 ${barLink(page, 'Reference', 'API reference', '/docs/reference')}
+<a href="/console">Console</a>
 </nav>
 <button id="theme" type="button" aria-label="Light or dark">◐</button>
 </header>
@@ -113,6 +114,11 @@ const FEATURES = [
     'One process without a database, or EventStoreDB, MongoDB and RabbitMQ on several machines.',
   ],
   [
+    '/docs/clerks',
+    'Work with it',
+    'The console, for clerks who check orders and for admins who connect the organisation.',
+  ],
+  [
     '/docs/audit',
     'Audit it',
     'Who changed what and when, tables as they were, replay of an order, exports with proofs.',
@@ -122,7 +128,7 @@ const FEATURES = [
 export const FIRST = `<div class="hero">
 <h1>Orders in, checked by people, out to the ERP</h1>
 <p>Dynamic tables behind one uniform REST interface. Every change is an event; every list can be rebuilt from the log.</p>
-<p class="actions"><a class="main" href="/docs/getting-started">Getting started</a> <a href="/docs/reference">API reference</a> <a href="/docs/operations">Operations</a></p>
+<p class="actions"><a class="main" href="/docs/getting-started">Getting started</a> <a href="/docs/reference">API reference</a> <a href="/docs/operations">Operations</a> <a href="/console">Console</a></p>
 </div>
 ${PICTURE}
 <div class="features">

@@ -34,7 +34,7 @@ const withoutDecisions = (source) => source.replace(/ \(\[(?:decision )?\d{4}\]\
 
 /**
  * @param pages all pages of the site, by their files
- * @param fileAt gives the address of a program's file
+ * @param fileAt gives the address of a picture, or of a program's file
  * @returns the HTML of a page, its headings as { id, text, level }, the addresses that it links to, and its sections for the search
  */
 export function render({ file, source }, pages, fileAt) {
@@ -65,6 +65,8 @@ function linked(children, env) {
   let isDropped = false;
   return children.filter((token) => {
     if (token.type === 'link_close') return !isDropped;
+    if (token.type === 'image')
+      token.attrSet('src', env.fileAt(posix.join(posix.dirname(env.file), token.attrGet('src'))));
     if (token.type !== 'link_open') return true;
     const address = addressed(token.attrGet('href'), env);
     isDropped = address === undefined;

@@ -17,6 +17,8 @@ function page(file, label) {
   return { file, source, title, label: label ?? title, address: `/docs/${addressOf(file)}` };
 }
 
+const pageOfGuide = (name) => page(`docs/guides/${name}.md`);
+const forPeople = ['clerks', 'admins'].map(pageOfGuide);
 const guides = [
   'getting-started',
   'read-and-follow-a-table',
@@ -26,12 +28,13 @@ const guides = [
   'roles-and-scopes',
   'audit',
   'errors-and-retries',
-].map((name) => page(`docs/guides/${name}.md`));
+].map(pageOfGuide);
 const running = ['operations', 'settings', 'engines', 'limits', 'performance'].map((name) => page(`docs/${name}.md`));
 
 /** Groups of the navigation. The reference is a page of its own (reference.html). */
 export const groups = [
   { title: 'Guides', entries: guides },
+  { title: 'In the console', entries: forPeople },
   { title: 'Webhooks', entries: [page('docs/webhooks.md'), page('docs/webhook-events.md')] },
   { title: 'Run it', entries: [page('README.md', 'Overview'), ...running, page('SECURITY.md')] },
   {

@@ -94,6 +94,9 @@ const PRINTED: readonly { readonly guide: string; readonly curl: RegExp; readonl
   },
 ];
 
+/** Guides to the console, without commands. */
+const FOR_PEOPLE = ['clerks', 'admins'];
+
 /** What a reader may follow to others; nothing of a page is loaded from there. */
 const LINKS_TO_OTHERS = /<a [^>]*href="https?:[^>]*>/g;
 
@@ -172,7 +175,7 @@ describe('the guides, as printed', () => {
         pages.set(path, await answer.text());
         const isPage = answer.headers.get('content-type')?.startsWith('text/html') === true;
         const addresses = isPage ? named(pages.get(path) ?? '') : [];
-        for (const address of addresses) expect(address).toMatch(/^(\/docs|#|data:,$)/);
+        for (const address of addresses) expect(address).toMatch(/^(\/docs|\/console$|#|data:,$)/);
         const local = addresses.filter((address) => address.startsWith('/docs'));
         for (const address of local) if (address.includes('#')) headings.add(address);
         const paths = local.map((address) => address.split('#')[0] ?? '');
@@ -188,7 +191,8 @@ describe('the guides, as printed', () => {
       const guides = (await readdir(join(REPOSITORY, 'docs/guides'))).map((name) => `/docs/${name.replace('.md', '')}`);
       const others = ['operations', 'engines', 'limits', 'webhooks', 'events', 'readme', 'reference'];
       expect([...pages.keys()]).toEqual(expect.arrayContaining([...guides, ...others.map((name) => `/docs/${name}`)]));
-      expect(PRINTED.map(({ guide }) => `/docs/${guide}`).sort()).toEqual(guides.sort());
+      const printed = [...PRINTED.map(({ guide }) => guide), ...FOR_PEOPLE];
+      expect(printed.map((guide) => `/docs/${guide}`).sort()).toEqual(guides.sort());
     });
 
     it('lets pages run, load and call what comes from the service, and nothing else', async () => {
