@@ -1,12 +1,11 @@
-import { Anchor, Button, Center, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Anchor, Center, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { ApiError, api, bodyOf } from '../api/client';
-import { setSession } from '../api/queries';
 import { useText } from './language';
-import { Page, Problem } from './Page';
+import { Page } from './Page';
+import { SessionForm } from './SignIn';
 
 type Props = {
   /** Whether the password that the user was given must be changed before anything else. */
@@ -18,75 +17,38 @@ type Props = {
 export function PasswordForm({ isFirst = false, invited }: Props) {
   const text = useText().signIn;
   const navigate = useNavigate();
-  const [old, setOld] = useState(invited?.password ?? '');
-  const [next, setNext] = useState('');
-  const change = useMutation({
-    mutationFn: async () => {
-      if (invited !== undefined) await bodyOf(api.POST('/api/v1/platform/session', { body: invited }));
-      const body = { old_password: old, new_password: next };
-      return bodyOf(api.POST('/api/v1/platform/session/password', { body }));
-    },
-    onSuccess: ({ data }) => {
-      if (invited !== undefined) void navigate({ to: '/', replace: true });
-      setOld('');
-      setNext('');
-      setSession(data.user);
-      notifications.show({ message: text.changed });
-    },
-  });
-  const fields = change.error instanceof ApiError ? change.error.fields : {};
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    change.mutate();
-  };
+  const why = invited === undefined ? text.firstWhy : text.invitedWhy;
+  const old = { name: 'old_password', label: text.oldPassword, autoComplete: 'current-password' };
+  const next = { name: 'new_password', label: text.newPassword, autoComplete: 'new-password' };
   return (
-    <Paper component="form" withBorder p="xl" w="26rem" maw="100%" onSubmit={submit}>
-      <Stack>
-        {(isFirst || invited !== undefined) && (
+    <SessionForm
+      {...(isFirst || invited !== undefined ? { title: text.firstTitle, why } : {})}
+      label={text.change}
+      fields={invited === undefined ? [old, next] : [next]}
+      send={async ({ old_password = invited?.password ?? '', new_password = '' }) => {
+        if (invited !== undefined) await bodyOf(api.POST('/api/v1/platform/session', { body: invited }));
+        return bodyOf(api.POST('/api/v1/platform/session/password', { body: { old_password, new_password } }));
+      }}
+      onDone={() => {
+        if (invited !== undefined) void navigate({ to: '/', replace: true });
+        notifications.show({ message: text.changed });
+      }}
+    >
+      {(error) =>
+        invited !== undefined && (
           <>
-            <Title order={1} size="h2">
-              {text.firstTitle}
-            </Title>
-            <Text>{invited === undefined ? text.firstWhy : text.invitedWhy}</Text>
+            {error instanceof ApiError && error.status === 401 && <Anchor href="/console">{text.linkOver}</Anchor>}
+            <TextInput label={text.email} autoComplete="username" readOnly value={invited.email} />
           </>
-        )}
-        {change.error !== null && Object.keys(fields).length === 0 && <Problem error={change.error} />}
-        {invited !== undefined && change.error instanceof ApiError && change.error.status === 401 && (
-          <Anchor href="/console">{text.linkOver}</Anchor>
-        )}
-        {invited === undefined ? (
-          <PasswordInput
-            label={text.oldPassword}
-            autoComplete="current-password"
-            required
-            autoFocus
-            value={old}
-            error={fields.old_password?.join(' ')}
-            onChange={(event) => setOld(event.currentTarget.value)}
-          />
-        ) : (
-          <TextInput label={text.email} autoComplete="username" readOnly value={invited.email} />
-        )}
-        <PasswordInput
-          label={text.newPassword}
-          autoComplete="new-password"
-          required
-          autoFocus={invited !== undefined}
-          value={next}
-          error={fields.new_password?.join(' ')}
-          onChange={(event) => setNext(event.currentTarget.value)}
-        />
-        <Button type="submit" loading={change.isPending}>
-          {text.change}
-        </Button>
-      </Stack>
-    </Paper>
+        )
+      }
+    </SessionForm>
   );
 }
 
 export function PasswordPage() {
   return (
-    <Page title={useText().menu.password}>
+    <Page title={useText().signIn.change}>
       <PasswordForm />
     </Page>
   );
