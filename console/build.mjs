@@ -6,10 +6,11 @@
  *   node console/build.mjs --pages   makes the rest, which needs them
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { transform } from 'lightningcss';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const TYPES = join(HERE, 'generated');
@@ -40,9 +41,36 @@ function check() {
   if (status !== 0) process.exit(status ?? 1);
 }
 
+const OF_MANTINE = /^m_[0-9a-f]+$/;
+
+/** Mantine has one file with the styles of all components: what is for classes that no script names is left out. */
+const usedStyles = {
+  name: 'used-styles',
+  enforce: 'post',
+  generateBundle(_options, bundle) {
+    const files = Object.values(bundle);
+    const scripts = files.map((file) => (file.type === 'chunk' ? file.code : '')).join('\n');
+    const named = new Set(scripts.match(/\bm_[0-9a-f]+\b/g));
+    const isUsed = (selector) =>
+      selector.every(({ type, name }) => type !== 'class' || !OF_MANTINE.test(name) || named.has(name));
+    for (const file of files) {
+      if (file.type !== 'asset' || !file.fileName.endsWith('.css')) continue;
+      const { code } = transform({
+        filename: file.fileName,
+        code: Buffer.from(file.source),
+        minify: true,
+        visitor: { Rule: { style: (rule) => (rule.value.selectors.some(isUsed) ? undefined : []) } },
+      });
+      file.source = code;
+    }
+  },
+};
+
 async function bundle() {
   const { build } = await import('vite');
-  await build({ configFile: join(HERE, 'vite.config.ts'), logLevel: 'warn' });
+  await build({ configFile: join(HERE, 'vite.config.ts'), logLevel: 'warn', plugins: [usedStyles] });
+  const font = createRequire(import.meta.url).resolve('@fontsource-variable/inter/LICENSE');
+  copyFileSync(font, join(HERE, '../dist/console/LICENSE-inter.txt'));
 }
 
 if (process.argv.includes('--types')) await writeTypes();

@@ -40,5 +40,9 @@ export const isCompressedFor = (req: Request, body: AnswerBody): boolean =>
   Buffer.byteLength(body) >= MIN_COMPRESSED_BYTES &&
   req.acceptsEncodings('gzip', 'identity') === 'gzip';
 
-/** At the lowest level, in Node's thread pool: higher ones take several times as long for a few percent. */
-export const compress = (body: AnswerBody): Promise<Buffer> => inGzip(body, { chunkSize: CHUNK_BYTES, level: 1 });
+/**
+ * In Node's thread pool. Answers at the lowest level: higher ones take several times as long for a few percent. Files of pages at
+ * the highest, since browsers keep them.
+ */
+export const compress = (body: AnswerBody, isKept: boolean): Promise<Buffer> =>
+  inGzip(body, { chunkSize: CHUNK_BYTES, level: isKept ? 9 : 1 });

@@ -13,7 +13,7 @@ import { isOperatorHost, requestHost } from './tenantHost.js';
 
 /** A content security policy: pages may use only what this server has. */
 const GUIDES =
-  "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'; img-src 'self' data:; script-src 'self'; style-src 'self'";
+  "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'; img-src 'self' data:; font-src 'self'; script-src 'self'; style-src 'self'";
 /** The reference component and those of the console write styles into the page; there are no inline scripts. */
 const COMPONENTS = `${GUIDES} 'unsafe-inline'`;
 
@@ -23,6 +23,8 @@ const TYPES: { readonly [ending: string]: string } = {
   js: 'text/javascript; charset=utf-8',
   json: 'application/json',
   svg: 'image/svg+xml',
+  png: 'image/png',
+  woff2: 'font/woff2',
   txt: 'text/plain; charset=utf-8',
 };
 

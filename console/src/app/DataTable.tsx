@@ -1,7 +1,6 @@
 /** A table of rows for all pages: sorted by the API, opened and selected by mouse or keys, with columns that are remembered. */
 import { Button, Checkbox, Group, Menu, Pagination, Table, Text, UnstyledButton } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
-import { columnVisibilityFeature, tableFeatures, useTable } from '@tanstack/react-table';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { AnyRecord, PageMeta } from '../api/client';
 import { useKeys } from './keys';
@@ -32,8 +31,6 @@ type Props<Row> = {
   readonly tools?: ReactNode;
 };
 
-const features = tableFeatures({ columnVisibilityFeature });
-
 export function DataTable<Row extends object>(props: Props<Row>) {
   const { name, label, columns, rows, rowId, onOpen, sorted, selected, tools } = props;
   const text = useText();
@@ -44,18 +41,8 @@ export function DataTable<Row extends object>(props: Props<Row>) {
   });
   const [current, setCurrent] = useState(-1);
   const body = useRef<HTMLTableSectionElement>(null);
-  const columnVisibility = Object.fromEntries(
-    columns.map(({ id, isHidden }) => [id, visibility[id] ?? isHidden !== true]),
-  );
-  const table = useTable({
-    features,
-    data: rows,
-    columns: columns.map(({ id }) => ({ id, accessorFn: (row: Row) => row })),
-    getRowId: rowId,
-    state: { columnVisibility },
-  });
-  const byId = new Map(columns.map((column) => [column.id, column]));
-  const shown = table.getVisibleLeafColumns().flatMap(({ id }) => byId.get(id) ?? []);
+  const isShown = ({ id, isHidden }: Column<Row>): boolean => visibility[id] ?? isHidden !== true;
+  const shown = columns.filter(isShown);
 
   const toggle = (row: Row | undefined) => {
     if (row === undefined || selected === undefined) return;
@@ -90,14 +77,14 @@ export function DataTable<Row extends object>(props: Props<Row>) {
             </Button>
           </Menu.Target>
           <Menu.Dropdown mah="60vh" style={{ overflowY: 'auto' }}>
-            {columns.map(({ id, label: of }) => (
+            {columns.map((column) => (
               <Checkbox
-                key={id}
+                key={column.id}
                 px="sm"
                 py={4}
-                label={of}
-                checked={columnVisibility[id] === true}
-                onChange={({ currentTarget: { checked } }) => setVisibility({ ...visibility, [id]: checked })}
+                label={column.label}
+                checked={isShown(column)}
+                onChange={({ currentTarget }) => setVisibility({ ...visibility, [column.id]: currentTarget.checked })}
               />
             ))}
           </Menu.Dropdown>
@@ -124,9 +111,9 @@ export function DataTable<Row extends object>(props: Props<Row>) {
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody ref={body}>
-            {table.getRowModel().rows.map(({ id, original: row }, at) => (
+            {rows.map((row, at) => (
               <Table.Tr
-                key={id}
+                key={rowId(row)}
                 {...(onOpen === undefined ? {} : { className: 'row', onClick: () => onOpen(row) })}
                 {...(at === current ? { 'data-current': true } : {})}
               >
@@ -134,7 +121,7 @@ export function DataTable<Row extends object>(props: Props<Row>) {
                   <Table.Td onClick={(event) => event.stopPropagation()}>
                     <Checkbox
                       aria-label={text.orders.selectOne}
-                      checked={selected.ids.has(id)}
+                      checked={selected.ids.has(rowId(row))}
                       onChange={() => toggle(row)}
                     />
                   </Table.Td>

@@ -1,5 +1,5 @@
 /** The frame of a page: its heading, its errors, and what stands where there is nothing. */
-import { Alert, Anchor, Button, Group, Loader, Stack, Text, Title } from '@mantine/core';
+import { Alert, Anchor, Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useNetwork } from '@mantine/hooks';
 import { type ReactNode, useEffect } from 'react';
 import { ApiError } from '../api/client';
@@ -21,7 +21,7 @@ export function Page({ title, actions, children }: PageProps) {
   return (
     <Stack gap="md">
       <Group justify="space-between" align="center">
-        <Title order={1} size="h2">
+        <Title order={1}>
           <bdi>{title}</bdi>
         </Title>
         {actions !== undefined && <Group gap="xs">{actions}</Group>}
@@ -87,16 +87,21 @@ export function Past({ at, onNow }: { readonly at: string; readonly onNow: () =>
   );
 }
 
+/** Lines that stand where text will be. */
+const LINES = ['40%', '90%', '75%', '82%'];
+
 export function Loading() {
   const text = useText();
   return (
-    <Group justify="center" py="xl" role="status" aria-label={text.common.loading}>
-      <Loader />
-    </Group>
+    <Stack gap="sm" py="xs" role="status" aria-label={text.common.loading}>
+      {LINES.map((width) => (
+        <Skeleton key={width} h={16} w={width} />
+      ))}
+    </Stack>
   );
 }
 
-type Read<T> = {
+export type Read<T> = {
   readonly data: T | undefined;
   readonly error: unknown;
   readonly isPending: boolean;
@@ -141,7 +146,7 @@ export function NotFound() {
   return (
     <Page title={text.common.notFound}>
       {/* The service knows where it is: at a tenant's host or at the operator's. */}
-      <Anchor href="/console">{text.common.home}</Anchor>
+      <Anchor href="/console">{text.menu.home}</Anchor>
     </Page>
   );
 }

@@ -40,20 +40,26 @@ export const useLanguage = (): Spoken => useContext(Context);
 export const useText = (): Text => useContext(Context).text;
 
 const DAY_MS = 86_400_000;
+const DAY = /^\d{4}-\d\d-\d\d$/;
 
-/** A moment in the person's zone; in UTC on hover. */
+const exact = (date: Date): string => `${date.toISOString().replace('T', ' ').replace('Z', '')} UTC`;
+
+/** A moment in the person's zone, in UTC on hover; or a day without a time, which is the same in every zone. */
 export function When({ at, long = false }: { readonly at: string | null | undefined; readonly long?: boolean }) {
   const { language } = useLanguage();
   if (at === null || at === undefined || at === '') return null;
-  const date = new Date(at.includes('T') ? at : `${at.replace(' ', 'T')}Z`);
+  const isDay = DAY.test(at);
+  const date = new Date(isDay || at.includes('T') ? at : `${at.replace(' ', 'T')}Z`);
   if (Number.isNaN(date.getTime())) return <>{at}</>;
+  if (isDay)
+    return <time dateTime={at}>{date.toLocaleDateString(language, { dateStyle: 'medium', timeZone: 'UTC' })}</time>;
   const isToday = !long && Date.now() - date.getTime() < DAY_MS && date.getDate() === new Date().getDate();
   const shown = date.toLocaleString(
     language,
     isToday ? { timeStyle: long ? 'medium' : 'short' } : { dateStyle: 'medium', timeStyle: long ? 'medium' : 'short' },
   );
   return (
-    <time dateTime={date.toISOString()} title={`${date.toISOString().replace('T', ' ').replace('Z', '')} UTC`}>
+    <time dateTime={date.toISOString()} title={exact(date)}>
       {shown}
     </time>
   );
@@ -70,7 +76,7 @@ export function Age({ since }: { readonly since: string }) {
         ? ([Math.round(minutes / 60), 'hour'] as const)
         : ([Math.round(minutes / 1440), 'day'] as const);
   const text = new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'short' }).format(value);
-  return <span title={`${since.replace('T', ' ')}`}>{text}</span>;
+  return <span title={exact(new Date(since))}>{text}</span>;
 }
 
 export function useNumber(): (value: number | null | undefined) => string {

@@ -20,9 +20,7 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
     bodyOf(api.POST('/api/v1/operator/jobs', { body: { kind, ...(tenant === undefined ? {} : { tenant }) } }));
   return (
     <Stack component="section" gap="xs">
-      <Title order={2} size="h4">
-        {jobs.title}
-      </Title>
+      <Title order={2}>{jobs.title}</Title>
       <Group align="flex-end" gap="xs">
         <Act label={jobs.verify} act={begin('verify')} />
         <Asked label={jobs.rebuild} why={jobs.rebuildWhy} act={begin('rebuild')} color="indigo" />
@@ -69,9 +67,7 @@ function JobState({ job }: { readonly job: Job }) {
   return (
     <Stack gap={4}>
       <Group gap="xs">
-        <Badge color={COLORS[state]} variant="dot" tt="none">
-          {jobs.states[state]}
-        </Badge>
+        <Badge color={COLORS[state]}>{jobs.states[state]}</Badge>
         {isCancellable && <Act label={jobs.cancel} act={cancel} />}
       </Group>
       {isCancellable && <Progress value={percent} animated aria-label={progress?.tenant ?? jobs.states.running} />}

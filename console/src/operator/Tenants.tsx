@@ -86,7 +86,7 @@ export function TenantState({ tenant }: { readonly tenant: Pick<Tenant, 'parked'
           ? ['yellow', tenants.behind(number(behind))]
           : ['green', tenants.running];
   return (
-    <Badge color={color} variant="dot" tt="none" miw="max-content">
+    <Badge color={color} miw="max-content">
       {text}
     </Badge>
   );

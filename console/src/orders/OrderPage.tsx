@@ -258,7 +258,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
           </Stack>
         </Grid.Col>
         <Grid.Col span={{ base: 12, xl: 3 }}>
-          <Title order={2} size="h4" mb="sm">
+          <Title order={2} mb="sm">
             {text.orders.history}
           </Title>
           <OrderHistory orderId={order.id} names={namesOfParts(order)} />

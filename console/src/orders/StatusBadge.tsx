@@ -16,9 +16,5 @@ const COLOURS = {
 export function StatusBadge({ status }: { readonly status: OrderRow['processing_status'] }) {
   const text = useText();
   if (status === null) return null;
-  return (
-    <Badge color={COLOURS[status]} variant="dot" tt="none">
-      {text.status[status]}
-    </Badge>
-  );
+  return <Badge color={COLOURS[status]}>{text.status[status]}</Badge>;
 }

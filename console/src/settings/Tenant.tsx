@@ -83,9 +83,7 @@ function SettingForm({ title, why, fields, values, recommended = {}, save, remov
   return (
     <Paper withBorder p="md" component="section" aria-label={title}>
       <Stack>
-        <Title order={2} size="h4">
-          {title}
-        </Title>
+        <Title order={2}>{title}</Title>
         {why !== undefined && <Text size="sm">{why}</Text>}
         {action.error !== null && <Problem error={action.error} />}
         {fields.map(([name, label, min, max]) => (
@@ -121,7 +119,7 @@ function Quotas({ tenant }: { readonly tenant: Tenant }) {
   const quotas = Object.entries(tenant.quotas) as [keyof Tenant['quotas'], Schemas['QuotaUse']][];
   return (
     <Paper withBorder p="md" component="section" aria-label={text.quotas}>
-      <Title order={2} size="h4" mb="sm">
+      <Title order={2} mb="sm">
         {text.quotas}
       </Title>
       <SimpleGrid cols={{ base: 1, sm: 2, md: 3 }}>

@@ -26,10 +26,7 @@ export function Differences({ type, differences }: Props) {
         {differences.map(({ change, key, fields }) => (
           <Table.Tr key={key}>
             <Table.Td valign="top" w="16rem">
-              <Badge variant="dot" tt="none">
-                {tables.changes[change]}
-              </Badge>{' '}
-              <bdi>{key}</bdi>
+              <Badge>{tables.changes[change]}</Badge> <bdi>{key}</bdi>
             </Table.Td>
             <Table.Td>
               {Object.entries(fields).map(([name, { from, to }]) => (

@@ -1,12 +1,11 @@
 /** A table, or what its filters leave of it, as a CSV file: fetched page by page, so that any size works. */
 import { ApiError, type AssetType, api, bodyOf } from '../api/client';
-import { cursorOf } from '../app/cursor';
 import { SYSTEM_FIELDS } from '../app/DataTable';
 import { Act } from '../app/Dialogs';
 import { useLanguage } from '../app/language';
 import { decimalMark } from '../app/numberText';
-import { saveCsv } from '../app/saveCsv';
-import { csvOf } from './csv';
+import { cursorOf } from '../app/usePages';
+import { csvOf, saveCsv } from './csv';
 
 /** Records on a page: fewer where they are large. */
 const PAGE_SIZES = [1000, 100, 25] as const;

@@ -11,10 +11,9 @@ import { useLanguage, useNumber, useText } from '../app/language';
 import { decimalMark, NoNumber } from '../app/numberText';
 import { Loaded, Page, Problem } from '../app/Page';
 import { Rows } from '../app/Rows';
-import { saveCsv } from '../app/saveCsv';
 import { CleanUp } from './CleanUp';
 import { cellValue } from './cells';
-import { type Dialect, guessDialect } from './csv';
+import { type Dialect, guessDialect, saveCsv } from './csv';
 import { DialectForm } from './DialectForm';
 import { Differences } from './Differences';
 import {

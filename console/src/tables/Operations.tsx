@@ -69,9 +69,7 @@ function OperationList({ table, batch }: { readonly table: string; readonly batc
                   id,
                   cells: [
                     <When key="at" at={at} />,
-                    <Badge key="kind" variant="dot" tt="none">
-                      {text.tables.kind[kind]}
-                    </Badge>,
+                    <Badge key="kind">{text.tables.kind[kind]}</Badge>,
                     <bdi key="by">{actor.name ?? actor.id}</bdi>,
                     batches.length === 1 ? (
                       <Link

@@ -32,9 +32,7 @@ export function Tables() {
         {(tables) =>
           kinds.map(({ kind, title }) => (
             <Stack key={kind} gap="xs">
-              <Title order={2} size="h4">
-                {title}
-              </Title>
+              <Title order={2}>{title}</Title>
               <TableList label={title} tables={tables.filter((table) => table.kind === kind)} />
             </Stack>
           ))

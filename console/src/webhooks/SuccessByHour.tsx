@@ -3,8 +3,8 @@ import { Badge, SimpleGrid, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { Chart } from '../app/Chart';
-import { cursorOf } from '../app/cursor';
 import { useNumber, useText } from '../app/language';
+import { cursorOf } from '../app/usePages';
 
 type Delivery = Schemas['Delivery'];
 
@@ -103,9 +103,5 @@ export function SuccessByHour({ webhookId }: { readonly webhookId: string }) {
 const COLOURS = { open: 'gray', succeeded: 'green', failed: 'red' } as const;
 
 export function DeliveryStateBadge({ state }: { readonly state: Delivery['state'] }) {
-  return (
-    <Badge color={COLOURS[state]} variant="dot" tt="none">
-      {useText().webhooks.state[state]}
-    </Badge>
-  );
+  return <Badge color={COLOURS[state]}>{useText().webhooks.state[state]}</Badge>;
 }

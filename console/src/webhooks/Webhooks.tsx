@@ -74,9 +74,7 @@ export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
   const text = useText().webhooks;
   return (
     <Group gap="xs">
-      <Badge color={webhook.enabled ? 'green' : 'red'} variant="dot" tt="none">
-        {webhook.enabled ? text.enabled : text.disabled}
-      </Badge>
+      <Badge color={webhook.enabled ? 'green' : 'red'}>{webhook.enabled ? text.enabled : text.disabled}</Badge>
       {webhook.disabled !== null && (
         <Text size="sm" className="text">
           {webhook.disabled.reason}

@@ -210,6 +210,6 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   }
   // Counted before compression, which may take a while.
   countInFlight(Buffer.byteLength(body));
-  const compressed = await deadline.within(compress(body));
+  const compressed = await deadline.within(compress(body, headers?.['Cache-Control']?.includes('immutable') === true));
   if (!isAnswered(res)) sendBody(res, status, compressed, { ...described, 'Content-Encoding': 'gzip' });
 }

@@ -55,13 +55,14 @@ export async function loadDelivery(
   { tenant, deliveryId }: DeliveryKey,
 ): Promise<LoadedDelivery | undefined> {
   type Known = Omit<LoadedDelivery, keyof DeliveryKey | keyof StreamEnd>;
-  const evolveKnown = (before: Known | undefined, event: RecordedEvent): Known | undefined => {
+  const evolveKnown = (before: Known | undefined, event: RecordedEvent): Known => {
     const { id, position, metadata } = event;
     const { correlationId, traceparent } = metadata;
     const caller = { tenant, actor: SUBSCRIBER, correlationId, causationId: id, traceparent };
     return { requestedAt: position, caller, ...before, delivery: evolveDelivery(before?.delivery, event), position };
   };
-  const { state, ...end } = await loadStream(eventStore, deliveryStream(tenant, deliveryId), evolveKnown, undefined);
+  const stream = deliveryStream(tenant, deliveryId);
+  const { state, ...end } = await loadStream<Known | undefined>(eventStore, stream, evolveKnown, undefined);
   return state && { tenant, deliveryId, ...end, ...state };
 }
 
