@@ -1,12 +1,5 @@
 /** Every page of the console and its address. Filters are part of the address, so that a link shows the same. */
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  redirect,
-  useRouterState,
-} from '@tanstack/react-router';
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { Console } from './app/Console';
 import { Loading, NotFound } from './app/Page';
@@ -33,7 +26,7 @@ const root = createRootRoute({ component: Root, notFoundComponent: NotFound });
 type Search = { readonly [name: string]: unknown };
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined;
-const page = (value: unknown): number | undefined => {
+const pageNumber = (value: unknown): number | undefined => {
   const number = Number(value);
   return Number.isInteger(number) && number > 1 ? number : undefined;
 };
@@ -47,7 +40,7 @@ export type OrdersSearch = { readonly [name in (typeof OF_ORDERS)[number]]?: str
 const ordersSearch = (search: Search): OrdersSearch =>
   set({
     ...Object.fromEntries(OF_ORDERS.map((name) => [name, text(search[name])])),
-    page: page(search.page),
+    page: pageNumber(search.page),
   }) as OrdersSearch;
 
 const PATHS = ['/refused', '/archive'] as const;
@@ -77,174 +70,93 @@ const recordsSearch = (search: Search): RecordsSearch => {
   return set({
     filters: entries.length === 0 ? undefined : Object.fromEntries(entries),
     sort: text(search.sort),
-    page: page(search.page),
+    page: pageNumber(search.page),
     at: text(search.at),
   }) as RecordsSearch;
 };
 
+type Texts<Name extends string> = { readonly [name in Name]?: string };
+const texts =
+  <Name extends string>(...names: readonly Name[]) =>
+  (search: Search): Texts<Name> =>
+    set(Object.fromEntries(names.map((name) => [name, text(search[name])]))) as Texts<Name>;
+
 /** `batch`: a batch id, such as that of a sync session. */
-export type OperationsSearch = { readonly batch?: string };
-const operationsSearch = (search: Search): OperationsSearch => set({ batch: text(search.batch) }) as OperationsSearch;
-
-export type CompareSearch = { readonly from?: string; readonly to?: string };
-const compareSearch = (search: Search): CompareSearch =>
-  set({ from: text(search.from), to: text(search.to) }) as CompareSearch;
-
+export type OperationsSearch = Texts<'batch'>;
+export type CompareSearch = Texts<'from' | 'to'>;
 /** As in the API. */
 const OF_ACTIVITY = ['kind', 'actor', 'table', 'order_id', 'record_id', 'from', 'to'] as const;
-export type ActivitySearch = { readonly [name in (typeof OF_ACTIVITY)[number]]?: string };
-const activitySearch = (search: Search): ActivitySearch =>
-  set(Object.fromEntries(OF_ACTIVITY.map((name) => [name, text(search[name])])));
-
+export type ActivitySearch = Texts<(typeof OF_ACTIVITY)[number]>;
+/** `at`: the position, or the revision in the stream, from which on older events are shown. */
 export type LogSearch = { readonly stream?: string | undefined; readonly at?: number | undefined };
 const logSearch = (search: Search): LogSearch =>
   set({ stream: text(search.stream), at: Number.isInteger(search.at) ? Number(search.at) : undefined });
 
 const at = createRoute;
+const load = lazyRouteComponent;
+const page = <const Path extends string>(path: Path) => ({ getParentRoute: () => root, path }) as const;
 const orders = () => import('./orders/OrderList');
 const tables = () => import('./tables/TableRecords');
 
 const pages = [
+  at({ ...page('/'), component: load(() => import('./app/Home'), 'Home') }),
+  at({ ...page('/orders'), validateSearch: ordersSearch, component: load(orders, 'ToValidate') }),
+  at({ ...page('/refused'), validateSearch: ordersSearch, component: load(orders, 'Refused') }),
+  at({ ...page('/archive'), validateSearch: ordersSearch, component: load(orders, 'Archive') }),
   at({
-    getParentRoute: () => root,
-    path: '/',
-    beforeLoad: () => {
-      throw redirect({ to: '/orders' });
-    },
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/orders',
-    validateSearch: ordersSearch,
-    component: lazyRouteComponent(orders, 'ToValidate'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/refused',
-    validateSearch: ordersSearch,
-    component: lazyRouteComponent(orders, 'Refused'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/archive',
-    validateSearch: ordersSearch,
-    component: lazyRouteComponent(orders, 'Archive'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/orders/$orderId',
+    ...page('/orders/$orderId'),
     validateSearch: orderSearch,
-    component: lazyRouteComponent(() => import('./orders/OrderPage'), 'OrderPage'),
+    component: load(() => import('./orders/OrderPage'), 'OrderPage'),
+  }),
+  at({ ...page('/orders/$orderId/replay'), component: load(() => import('./orders/OrderReplay'), 'OrderReplay') }),
+  at({ ...page('/tables'), component: load(() => import('./tables/Tables'), 'Tables') }),
+  at({ ...page('/tables/$table'), validateSearch: recordsSearch, component: load(tables, 'TableRecords') }),
+  at({
+    ...page('/tables/$table/records/$recordId'),
+    component: load(() => import('./tables/RecordPage'), 'RecordPage'),
   }),
   at({
-    getParentRoute: () => root,
-    path: '/orders/$orderId/replay',
-    component: lazyRouteComponent(() => import('./orders/OrderReplay'), 'OrderReplay'),
+    ...page('/tables/$table/operations'),
+    validateSearch: texts('batch'),
+    component: load(() => import('./tables/Operations'), 'Operations'),
+  }),
+  at({ ...page('/tables/$table/import'), component: load(() => import('./tables/Import'), 'Import') }),
+  at({
+    ...page('/tables/$table/compare'),
+    validateSearch: texts('from', 'to'),
+    component: load(() => import('./tables/Compare'), 'Compare'),
+  }),
+  at({ ...page('/webhooks'), component: load(() => import('./webhooks/Webhooks'), 'Webhooks') }),
+  at({ ...page('/webhooks/$webhookId'), component: load(() => import('./webhooks/WebhookPage'), 'WebhookPage') }),
+  at({
+    ...page('/webhooks/$webhookId/deliveries/$deliveryId'),
+    component: load(() => import('./webhooks/DeliveryPage'), 'DeliveryPage'),
   }),
   at({
-    getParentRoute: () => root,
-    path: '/tables',
-    component: lazyRouteComponent(() => import('./tables/Tables'), 'Tables'),
+    ...page('/activity'),
+    validateSearch: texts(...OF_ACTIVITY),
+    component: load(() => import('./activity/Activity'), 'Activity'),
   }),
-  at({
-    getParentRoute: () => root,
-    path: '/tables/$table',
-    validateSearch: recordsSearch,
-    component: lazyRouteComponent(tables, 'TableRecords'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/tables/$table/records/$recordId',
-    component: lazyRouteComponent(() => import('./tables/RecordPage'), 'RecordPage'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/tables/$table/operations',
-    validateSearch: operationsSearch,
-    component: lazyRouteComponent(() => import('./tables/Operations'), 'Operations'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/tables/$table/import',
-    component: lazyRouteComponent(() => import('./tables/Import'), 'Import'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/tables/$table/compare',
-    validateSearch: compareSearch,
-    component: lazyRouteComponent(() => import('./tables/Compare'), 'Compare'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/webhooks',
-    component: lazyRouteComponent(() => import('./webhooks/Webhooks'), 'Webhooks'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/webhooks/$webhookId',
-    component: lazyRouteComponent(() => import('./webhooks/WebhookPage'), 'WebhookPage'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/webhooks/$webhookId/deliveries/$deliveryId',
-    component: lazyRouteComponent(() => import('./webhooks/DeliveryPage'), 'DeliveryPage'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/activity',
-    validateSearch: activitySearch,
-    component: lazyRouteComponent(() => import('./activity/Activity'), 'Activity'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/activity/$entryId',
-    component: lazyRouteComponent(() => import('./activity/ActivityEntry'), 'ActivityEntryPage'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/api-clients',
-    component: lazyRouteComponent(() => import('./settings/ApiClients'), 'ApiClients'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/users',
-    component: lazyRouteComponent(() => import('./settings/Users'), 'Users'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/settings',
-    component: lazyRouteComponent(() => import('./settings/Tenant'), 'TenantSettings'),
-  }),
-  at({ getParentRoute: () => root, path: '/welcome' }),
+  at({ ...page('/activity/$entryId'), component: load(() => import('./activity/ActivityEntry'), 'ActivityEntryPage') }),
+  at({ ...page('/api-clients'), component: load(() => import('./settings/ApiClients'), 'ApiClients') }),
+  at({ ...page('/users'), component: load(() => import('./settings/Users'), 'Users') }),
+  at({ ...page('/settings'), component: load(() => import('./settings/Tenant'), 'TenantSettings') }),
+  at(page('/welcome')),
   // The frame opens the session.
-  at({ getParentRoute: () => root, path: '/enter' }),
+  at(page('/enter')),
+  at({ ...page('/operator'), component: load(() => import('./operator/Overview'), 'Overview') }),
   at({
-    getParentRoute: () => root,
-    path: '/operator',
-    component: lazyRouteComponent(() => import('./operator/Overview'), 'Overview'),
+    ...page('/operator/tenants'),
+    validateSearch: texts('text'),
+    component: load(() => import('./operator/Tenants'), 'Tenants'),
   }),
+  at({ ...page('/operator/tenants/$tenant'), component: load(() => import('./operator/TenantPage'), 'TenantPage') }),
   at({
-    getParentRoute: () => root,
-    path: '/operator/tenants',
-    validateSearch: (search: Search) => set({ text: text(search.text) }) as { readonly text?: string },
-    component: lazyRouteComponent(() => import('./operator/Tenants'), 'Tenants'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/operator/tenants/$tenant',
-    component: lazyRouteComponent(() => import('./operator/TenantPage'), 'TenantPage'),
-  }),
-  at({
-    getParentRoute: () => root,
-    path: '/operator/log',
+    ...page('/operator/log'),
     validateSearch: logSearch,
-    component: lazyRouteComponent(() => import('./operator/Log'), 'Log'),
+    component: load(() => import('./operator/Log'), 'Log'),
   }),
-  at({
-    getParentRoute: () => root,
-    path: '/password',
-    component: PasswordPage,
-  }),
+  at({ ...page('/password'), component: PasswordPage }),
 ] as const;
 
 export const router = createRouter({

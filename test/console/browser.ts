@@ -9,7 +9,7 @@ import { scaled } from '../engines/timeScale.js';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 /** Screenshots of a run stay here, to be looked at. */
-const SCREENSHOTS = join(process.cwd(), 'screenshots');
+export const SCREENSHOTS = join(process.cwd(), 'screenshots');
 
 /** It talks to nobody but the service. */
 const ALONE = [

@@ -35,6 +35,8 @@ test('clears ten orders with the keyboard alone', async () => {
   await window.press('Tab');
   await page.keyboard.type(clerk.password);
   await window.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
+  await window.press('g', 'o');
   await page.getByRole('table', { name: 'Order' }).waitFor();
   await window.screenshot('clerk-to-validate');
   await window.press('j', 'Enter');
@@ -55,11 +57,12 @@ test('an approval is sent after some seconds, and can be taken back before', asy
   const window = await Window.open(browser, acme());
   const { page } = window;
   await window.signIn(clerk);
+  await window.goto('/orders', 'To Validate');
   await page.getByRole('link', { name: 'Grand Café De Brug' }).first().click();
   await page.getByRole('heading', { level: 1, name: 'PO-011' }).waitFor();
   await page.getByText('1 of 4', { exact: true }).waitFor();
   await window.press('Control+k');
-  await page.getByPlaceholder('Find orders, customers and pages').fill('po-013');
+  await page.getByPlaceholder('Find orders, records, pages and actions').fill('po-013');
   await page.getByRole('button', { name: /PO-013.*Grand Café De Brug/ }).click();
   await page.getByRole('heading', { level: 1, name: 'PO-013' }).waitFor();
   await page.goBack();

@@ -86,7 +86,7 @@ export function Activity() {
 type EntriesProps = { readonly entries: readonly Entry[]; readonly onFilter: (more: ActivitySearch) => void };
 
 /** Who, what and on what: each can be made a filter. */
-function Entries({ entries, onFilter }: EntriesProps) {
+export function Entries({ entries, onFilter }: EntriesProps) {
   const text = useText().activity;
   const wordsOf = useKindWords();
   return (

@@ -79,7 +79,7 @@ function EntryFacts({ entry }: { readonly entry: Entry }) {
 }
 
 /** What the proof says, in words, and the proof itself for a program that checks it. */
-function Proof({ event }: { readonly event: string }) {
+export function Proof({ event }: { readonly event: string }) {
   const text = useText().activity;
   const [isOpen, setOpen] = useState(false);
   const proof = useQuery({

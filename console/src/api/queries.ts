@@ -113,3 +113,13 @@ export const webhooksQuery = queryOptions({
   queryKey: ['webhooks'],
   queryFn: () => dataOf(api.GET('/api/v1/platform/webhooks')),
 });
+
+export const apiClientsQuery = queryOptions({
+  queryKey: ['api-clients'],
+  queryFn: () => dataOf(api.GET('/api/v1/platform/api-clients')),
+});
+
+export const usersQuery = queryOptions({
+  queryKey: ['users'],
+  queryFn: () => dataOf(api.GET('/api/v1/platform/users')),
+});

@@ -2,13 +2,18 @@
 import { Center } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet } from '@tanstack/react-router';
+import { lazy, Suspense, useEffect } from 'react';
 import { sessionQuery } from '../api/queries';
-import { Loaded } from './Page';
+import { Loaded, Loading } from './Page';
 import { PasswordForm } from './Password';
-import { Shell } from './Shell';
 import { SignIn } from './SignIn';
 
+// Behind the sign-in, which comes soon on a slow line, and while the person types.
+const loadShell = () => import('./Shell');
+const Shell = lazy(async () => ({ default: (await loadShell()).Shell }));
+
 export function Console() {
+  useEffect(() => void loadShell(), []);
   return (
     <Loaded query={useQuery(sessionQuery)}>
       {(user) =>
@@ -19,9 +24,11 @@ export function Console() {
             <PasswordForm isFirst />
           </Center>
         ) : (
-          <Shell user={user}>
-            <Outlet />
-          </Shell>
+          <Suspense fallback={<Loading />}>
+            <Shell user={user}>
+              <Outlet />
+            </Shell>
+          </Suspense>
         )
       }
     </Loaded>

@@ -13,7 +13,7 @@ import {
   type TextInputProps,
 } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { ApiError } from '../api/client';
 import { useText } from './language';
 import { Problem } from './Page';
@@ -104,9 +104,15 @@ type OpensProps = Pick<ButtonProps, 'size' | 'variant' | 'disabled'> & {
   readonly children: (close: () => void) => ReactNode;
 };
 
-/** A button that opens a dialog. */
+/** A button that opens a dialog. An address with its label behind the # opens it, too: the palette leads there. */
 export function Opens({ label, children, size = 'xs', variant = 'default', ...more }: OpensProps) {
-  const [isOpen, setOpen] = useState(false);
+  const isAddressed = () => window.location.hash === `#${encodeURI(label)}`;
+  const [isOpen, setOpen] = useState(isAddressed);
+  // It is opened once.
+  useEffect(() => {
+    const { hash, href } = window.location;
+    if (hash !== '') window.history.replaceState(window.history.state, '', href.split('#')[0]);
+  }, []);
   return (
     <>
       <Button size={size} variant={variant} {...more} onClick={() => setOpen(true)}>
@@ -117,16 +123,10 @@ export function Opens({ label, children, size = 'xs', variant = 'default', ...mo
   );
 }
 
+type ActProps = Pick<AskedProps, 'label' | 'act'> & { readonly isDisabled?: boolean };
+
 /** A button that acts at once, and shows the refusal if there is one. */
-export function Act({
-  label,
-  act,
-  isDisabled = false,
-}: {
-  readonly label: string;
-  readonly act: () => Promise<unknown>;
-  readonly isDisabled?: boolean;
-}) {
+export function Act({ label, act, isDisabled = false }: ActProps) {
   const action = useAct(act);
   return (
     <>

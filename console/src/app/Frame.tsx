@@ -10,9 +10,7 @@ import {
   Modal,
   NavLink,
   ScrollArea,
-  SegmentedControl,
   Stack,
-  Table,
   Text,
   UnstyledButton,
   useMantineColorScheme,
@@ -25,6 +23,7 @@ import { type ReactNode, useState } from 'react';
 import icon from '../icon.svg';
 import { type Keys, useKeys } from './keys';
 import { languages, useLanguage } from './language';
+import { Facts } from './Rows';
 
 export type MenuEntry = {
   readonly to: LinkProps['to'];
@@ -35,7 +34,7 @@ export type MenuEntry = {
 };
 export type MenuGroup = { readonly label: string; readonly entries: readonly MenuEntry[] };
 
-export type Found = { readonly label: string; readonly actions: SpotlightActionData[] };
+export type Found = { readonly label: string; readonly actions: readonly SpotlightActionData[] };
 
 type Props = {
   /** Whose data it is. */
@@ -43,29 +42,39 @@ type Props = {
   readonly groups: readonly MenuGroup[];
   /** Below the menu. */
   readonly below?: ReactNode;
-  /** The menu of the person who is signed in. */
-  readonly person: ReactNode;
+  readonly person: string;
+  /** In the menu of the person, and in the palette, beside those of everybody. */
+  readonly ofPerson: readonly SpotlightActionData[];
   /** Beside those of every page. */
   readonly keys: Keys;
   readonly keyRows: readonly (readonly [key: string, meaning: string])[];
-  /** What the palette offers beside the pages. */
-  readonly found?: Found;
+  /** In the palette alone. */
+  readonly actions?: readonly SpotlightActionData[];
   /** What the palette finds for a text. */
   readonly find?: (text: string) => Promise<readonly Found[]>;
   readonly children: ReactNode;
 };
 
-export function Frame({ title, groups, below, person, keys, keyRows, found, find, children }: Props) {
-  const { text } = useLanguage();
+export function Frame({ title, groups, below, person, ofPerson, keys, keyRows, actions = [], find, children }: Props) {
+  const { text, language, speak } = useLanguage();
+  const { toggleColorScheme } = useMantineColorScheme();
   const [isMenuOpen, menu] = useDisclosure(false);
   const [areKeysShown, help] = useDisclosure(false);
   const path = useRouterState({ select: ({ location }) => location.pathname });
   useKeys({
     '?': help.open,
     'mod+k': spotlight.open,
-    '/': () => document.querySelector<HTMLInputElement>('[data-search]')?.focus(),
+    '/': spotlight.open,
     ...keys,
   });
+  const personal = [
+    ...ofPerson,
+    { id: 'keys', label: text.keys.help, onClick: help.open },
+    { id: 'colours', label: text.common.colours, onClick: toggleColorScheme },
+    ...languages
+      .filter(({ value }) => value !== language)
+      .map(({ value, label }) => ({ id: value, label, onClick: () => speak(value) })),
+  ];
   const isHere = ({ to, isExact }: MenuEntry) => path === to || (isExact !== true && path.startsWith(`${to}/`));
   return (
     <AppShell
@@ -80,19 +89,46 @@ export function Frame({ title, groups, below, person, keys, keyRows, found, find
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">
             <Burger opened={isMenuOpen} onClick={menu.toggle} hiddenFrom="sm" size="sm" aria-label={text.menu.open} />
-            <img src={icon} alt="" width={24} height={24} />
-            <Text fw={600} truncate>
+            <Link to={(groups[0]?.entries[0]?.to ?? '/') as string} className="home">
+              <img src={icon} alt="" width={24} height={24} />
               <bdi>{title}</bdi>
-            </Text>
+            </Link>
           </Group>
+          <UnstyledButton className="find" onClick={spotlight.open} aria-label={text.keys.palette}>
+            <svg
+              width={16}
+              height={16}
+              viewBox="0 0 16 16"
+              fill="none"
+              stroke="currentColor"
+              strokeWidth={1.5}
+              aria-hidden
+            >
+              <path d="M10.5 10.5 14 14M7 11.5a4.5 4.5 0 1 1 0-9 4.5 4.5 0 0 1 0 9Z" />
+            </svg>
+            <span className="wide">{text.keys.palette}</span>
+            <Kbd className="wide">/</Kbd>
+          </UnstyledButton>
           <Group gap="xs" wrap="nowrap">
-            <UnstyledButton onClick={spotlight.open} aria-label={text.keys.palette} visibleFrom="xs">
-              <Kbd>Ctrl K</Kbd>
-            </UnstyledButton>
-            <ActionIcon variant="default" onClick={help.open} aria-label={text.keys.help}>
+            <ActionIcon variant="default" onClick={help.open} aria-label={text.keys.help} visibleFrom="sm">
               ?
             </ActionIcon>
-            {person}
+            <Menu position="bottom-end" width={260}>
+              <Menu.Target>
+                <UnstyledButton>
+                  <Text size="sm" maw={{ base: '6rem', sm: '12rem' }} truncate>
+                    <bdi>{person}</bdi>
+                  </Text>
+                </UnstyledButton>
+              </Menu.Target>
+              <Menu.Dropdown>
+                {personal.map(({ id, label, onClick }) => (
+                  <Menu.Item key={id} onClick={onClick}>
+                    {label}
+                  </Menu.Item>
+                ))}
+              </Menu.Dropdown>
+            </Menu>
           </Group>
         </Group>
       </AppShell.Header>
@@ -100,9 +136,11 @@ export function Frame({ title, groups, below, person, keys, keyRows, found, find
         <ScrollArea>
           {groups.map(({ label, entries }) => (
             <Stack key={label} gap={0} mb="sm">
-              <Text size="xs" fw={600} px="sm" py={4}>
-                {label}
-              </Text>
+              {label !== '' && (
+                <Text size="xs" fw={600} px="sm" py={4}>
+                  {label}
+                </Text>
+              )}
               {entries.map((entry) => (
                 <NavLink
                   key={entry.to}
@@ -128,40 +166,8 @@ export function Frame({ title, groups, below, person, keys, keyRows, found, find
       </AppShell.Navbar>
       <AppShell.Main id="content">{children}</AppShell.Main>
       <KeysHelp isOpen={areKeysShown} keyRows={keyRows} onClose={help.close} />
-      <Palette groups={groups} {...(found === undefined ? {} : { found })} {...(find === undefined ? {} : { find })} />
+      <Palette groups={groups} actions={[...actions, ...personal]} {...(find === undefined ? {} : { find })} />
     </AppShell>
-  );
-}
-
-/** Language and colours, in the menu of the person. */
-export function Appearance() {
-  const { text, language, speak } = useLanguage();
-  const { colorScheme, setColorScheme } = useMantineColorScheme();
-  return (
-    <>
-      <Menu.Label>{text.common.language}</Menu.Label>
-      <SegmentedControl
-        fullWidth
-        size="xs"
-        data={[...languages]}
-        value={language}
-        onChange={speak as (language: string) => void}
-        aria-label={text.common.language}
-      />
-      <Menu.Label>{text.common.colours}</Menu.Label>
-      <SegmentedControl
-        fullWidth
-        size="xs"
-        data={[
-          { value: 'auto', label: 'Auto' },
-          { value: 'light', label: '☀' },
-          { value: 'dark', label: '☾' },
-        ]}
-        value={colorScheme}
-        onChange={setColorScheme as (scheme: string) => void}
-        aria-label={text.common.colours}
-      />
-    </>
   );
 }
 
@@ -169,21 +175,10 @@ type HelpProps = Pick<Props, 'keyRows'> & { readonly isOpen: boolean; readonly o
 
 function KeysHelp({ isOpen, keyRows, onClose }: HelpProps) {
   const { keys } = useLanguage().text;
-  const rows = [['?', keys.help] as const, ['/', keys.search] as const, ['Ctrl K', keys.palette] as const, ...keyRows];
+  const rows = [['?', keys.help] as const, ['/, Ctrl K', keys.palette] as const, ...keyRows];
   return (
-    <Modal opened={isOpen} onClose={onClose} title={keys.title}>
-      <Table>
-        <Table.Tbody>
-          {rows.map(([key, meaning]) => (
-            <Table.Tr key={key}>
-              <Table.Td>
-                <Kbd>{key}</Kbd>
-              </Table.Td>
-              <Table.Td>{meaning}</Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
+    <Modal opened={isOpen} onClose={onClose} title={keys.help}>
+      <Facts label={keys.help} facts={rows.map(([key, meaning]) => [meaning, <Kbd key={key}>{key}</Kbd>])} />
     </Modal>
   );
 }
@@ -191,8 +186,8 @@ function KeysHelp({ isOpen, keyRows, onClose }: HelpProps) {
 const AFTER_TYPING_MS = 200;
 const FOUND_FROM = 2;
 
-/** Any page by typing its name, and what else there is. */
-function Palette({ groups, found, find }: Pick<Props, 'groups' | 'found' | 'find'>) {
+/** Any page and action by typing its name, and what the API finds. */
+function Palette({ groups, actions = [], find }: Pick<Props, 'groups' | 'actions' | 'find'>) {
   const { text } = useLanguage();
   const navigate = useNavigate();
   const [typed, setTyped] = useState('');
@@ -207,24 +202,24 @@ function Palette({ groups, found, find }: Pick<Props, 'groups' | 'found' | 'find
     entries.map(({ to, label }) => ({ id: String(to), label, onClick: () => void navigate({ to: to as string }) })),
   );
   const all = [
-    ...(search.length >= FOUND_FROM ? (searched.data ?? []) : []).map(({ label, actions }) => ({
+    ...(search.length >= FOUND_FROM ? (searched.data ?? []) : []).map(({ label, actions: found }) => ({
       label,
       // The service has found them by other fields than those that show.
-      actions: actions.map((action) => ({ ...action, keywords: typed })),
+      actions: found.map((action) => ({ ...action, keywords: typed })),
     })),
     { label: text.menu.label, actions: pages },
-    ...(found === undefined ? [] : [found]),
+    { label: text.common.actions, actions },
   ];
   return (
     <Spotlight
       shortcut={null}
-      limit={20}
+      limit={40}
       query={typed}
       onQueryChange={setTyped}
       scrollable
       nothingFound={searched.isFetching ? text.common.loading : text.orders.nothingFound}
       searchProps={{ placeholder: text.keys.palette, 'aria-label': text.keys.palette }}
-      actions={all.map(({ label, actions }) => ({ group: label, actions }))}
+      actions={all.map((each) => ({ group: each.label, actions: [...each.actions] }))}
     />
   );
 }

@@ -42,14 +42,10 @@ export function Rows({ label, heads, rows, minWidth = 500 }: Props) {
   );
 }
 
+type FactsProps = { readonly label: string; readonly facts: readonly (readonly [string, ReactNode])[] };
+
 /** What something is, one property a line. */
-export function Facts({
-  label,
-  facts,
-}: {
-  readonly label: string;
-  readonly facts: readonly (readonly [string, ReactNode])[];
-}) {
+export function Facts({ label, facts }: FactsProps) {
   return (
     <Table w="auto" style={{ alignSelf: 'start' }} aria-label={label}>
       <Table.Tbody>

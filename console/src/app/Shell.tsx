@@ -1,13 +1,13 @@
 /** The console of a tenant's people around each of their pages. */
-import { Anchor, Menu, Text, UnstyledButton } from '@mantine/core';
-import { useMutation, useQuery } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { Anchor } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { type AnyRecord, api, bodyOf, type Role, type User } from '../api/client';
-import { assetTypesQuery, orderCountsQuery, setSession, tenantQuery } from '../api/queries';
+import { type AnyRecord, api, bodyOf, dataOf, type Role, type User } from '../api/client';
+import { assetTypesQuery, orderCountsQuery, setSession, tableSummariesQuery, tenantQuery } from '../api/queries';
 import { useTakeBack } from '../orders/approveLater';
 import { titleOf, valueText } from './DataTable';
-import { Appearance, type Found, Frame, type MenuEntry, type MenuGroup } from './Frame';
+import { type Found, Frame, type MenuEntry, type MenuGroup } from './Frame';
 import { useLanguage } from './language';
 
 type Entry = MenuEntry & { readonly roles?: readonly Role[] };
@@ -15,10 +15,11 @@ type Entry = MenuEntry & { readonly roles?: readonly Role[] };
 /** Those who read settings and activity. */
 const READERS: readonly Role[] = ['admin', 'auditor'];
 
-function useMenu(user: User): readonly MenuGroup[] {
-  const { menu } = useLanguage().text;
+function useMenu({ roles: own }: Pick<User, 'roles'>): readonly MenuGroup[] {
+  const { menu, ...text } = useLanguage().text;
   const counts = useQuery(orderCountsQuery).data;
   const groups: readonly { readonly label: string; readonly entries: readonly Entry[] }[] = [
+    { label: '', entries: [{ to: '/', label: menu.home, isExact: true }] },
     {
       label: menu.orders,
       entries: [
@@ -30,40 +31,90 @@ function useMenu(user: User): readonly MenuGroup[] {
     {
       label: menu.data,
       entries: [
-        { to: '/tables', label: menu.tables },
-        { to: '/activity', label: menu.activity, roles: READERS },
+        { to: '/tables', label: text.tables.title },
+        { to: '/activity', label: text.activity.title, roles: READERS },
       ],
     },
     {
       label: menu.connections,
       entries: [
-        { to: '/webhooks', label: menu.webhooks, roles: READERS },
-        { to: '/api-clients', label: menu.apiClients, roles: READERS },
+        { to: '/webhooks', label: text.webhooks.title, roles: READERS },
+        { to: '/api-clients', label: text.clients.title, roles: READERS },
       ],
     },
     {
       label: menu.organisation,
       entries: [
-        { to: '/users', label: menu.users, roles: READERS },
-        { to: '/settings', label: menu.tenant },
+        { to: '/users', label: text.users.title, roles: READERS },
+        { to: '/settings', label: text.tenant.title },
       ],
     },
   ];
-  const isFor = ({ roles }: Entry) => roles === undefined || user.roles.some((role) => roles.includes(role));
+  const isFor = ({ roles }: Entry) => roles === undefined || own.some((role) => roles.includes(role));
   return groups
     .map((group) => ({ ...group, entries: group.entries.filter(isFor) }))
     .filter(({ entries }) => entries.length > 0);
 }
 
-const CUSTOMERS = 'dyn_party';
+/** The page of the documentation for each role; an admin is a validator as well. */
+const GUIDES: readonly (readonly [Role, string])[] = [
+  ['admin', 'admins'],
+  ['validator', 'clerks'],
+  ['auditor', 'audit'],
+];
+
 /** Of each kind, in the palette. */
 const FOUND = 6;
+/** Tables that are looked through at once, the largest first. */
+const TABLES_SEARCHED = 6;
 
 const counted = (count: number | undefined) => (count === undefined ? {} : { count });
 
+/** Finds orders, and records of reference tables. A list that refuses the text, as too short for it, finds nothing. */
+function useFind(): (search: string) => Promise<readonly Found[]> {
+  const { text } = useLanguage();
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const ordersWith = async (query: object): Promise<Found> => {
+    const found = await dataOf(api.GET('/api/v1/platform/orders', { params: { query } }));
+    const actions = found.map(({ id, customer_reference, customer, processing_status: status }) => ({
+      id,
+      label: customer_reference ?? id,
+      description: [customer, status === null ? null : text.status[status]].filter(Boolean).join(' · '),
+      onClick: () => void navigate({ to: '/orders/$orderId', params: { orderId: id } }),
+    }));
+    return { label: text.menu.orders, actions };
+  };
+  const recordsWith = async (query: object, table: string, label: string): Promise<Found> => {
+    const params = { path: { table }, query };
+    const found = await dataOf(api.GET('/api/v1/platform/tables/{table}/assets', { params }));
+    const actions = (found as readonly AnyRecord[]).map((record) => ({
+      id: record.id,
+      label: titleOf(record),
+      description: valueText(record.external_id ?? record.code),
+      onClick: () => void navigate({ to: '/tables/$table/records/$recordId', params: { table, recordId: record.id } }),
+    }));
+    return { label, actions };
+  };
+  return async (search) => {
+    const types = await client.ensureQueryData(assetTypesQuery);
+    const searchable = types.filter(({ fields }) =>
+      fields.some((field) => field.type === 'String' && field.filterable),
+    );
+    const names = new Set(searchable.map(({ name }) => name));
+    const tables = (await client.ensureQueryData(tableSummariesQuery))
+      .filter(({ name, kind, records }) => names.has(name) && kind === 'reference' && records > 0)
+      .sort((a, b) => b.records - a.records)
+      .slice(0, TABLES_SEARCHED);
+    const query = { search, perPage: FOUND };
+    const asked = [ordersWith(query), ...tables.map(({ name, label }) => recordsWith(query, name, label))];
+    return (await Promise.allSettled(asked)).flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
+  };
+}
+
 export function Shell({ user, children }: { readonly user: User; readonly children: ReactNode }) {
   const { text } = useLanguage();
-  const { keys } = text;
+  const { keys, menu } = text;
   const navigate = useNavigate();
   const tenant = useQuery(tenantQuery).data;
   useTakeBack();
@@ -74,105 +125,46 @@ export function Shell({ user, children }: { readonly user: User; readonly childr
     description: name,
     onClick: () => void navigate({ to: '/tables/$table', params: { table: name } }),
   }));
-  const find = async (search: string): Promise<readonly Found[]> => {
-    const few = { search, perPage: 25 } as object;
-    const [orders, parties] = await Promise.all([
-      bodyOf(api.GET('/api/v1/platform/orders', { params: { query: few } })),
-      bodyOf(api.GET('/api/v1/platform/tables/{table}/assets', { params: { path: { table: CUSTOMERS }, query: few } })),
-    ]);
-    return [
-      {
-        label: text.menu.orders,
-        actions: orders.data.slice(0, FOUND).map(({ id, customer_reference, customer, processing_status: status }) => ({
-          id,
-          label: customer_reference ?? id,
-          description: [customer, status === null ? null : text.status[status]].filter(Boolean).join(' · '),
-          onClick: () => void navigate({ to: '/orders/$orderId', params: { orderId: id } }),
-        })),
-      },
-      {
-        label: text.orders.customer,
-        actions: (parties.data as readonly AnyRecord[]).slice(0, FOUND).map((party) => ({
-          id: party.id,
-          label: titleOf(party),
-          description: valueText(party.external_id),
-          onClick: () =>
-            void navigate({
-              to: '/tables/$table/records/$recordId',
-              params: { table: CUSTOMERS, recordId: party.id },
-            }),
-        })),
-      },
-    ];
-  };
-  return (
-    <Frame
-      find={find}
-      title={tenant?.display_name ?? text.product}
-      groups={useMenu(user)}
-      below={
-        <Anchor href="/docs" px="sm" size="sm">
-          {text.menu.reference}
-        </Anchor>
-      }
-      person={<Person user={user} />}
-      keys={{
-        'g o': () => void navigate({ to: '/orders' }),
-        'g t': () => void navigate({ to: '/tables' }),
-        'g a': () => void navigate({ to: '/activity' }),
-        'g w': () => void navigate({ to: '/webhooks' }),
-      }}
-      keyRows={[
-        ['g o', keys.orders],
-        ['g t', keys.tables],
-        ['g a', keys.activity],
-        ['g w', keys.webhooks],
-        ['j', keys.nextRow],
-        ['k', keys.previousRow],
-        ['Enter', keys.open],
-        ['x', keys.select],
-        ['Ctrl S', keys.save],
-        ['v', keys.validate],
-        ['a', keys.approve],
-        ['u', keys.takeBack],
-        ['r', keys.reject],
-        ['n', keys.nextOrder],
-        ['+', keys.addLine],
-      ]}
-      found={{ label: text.menu.tables, actions: ofTables }}
-    >
-      {children}
-    </Frame>
-  );
-}
-
-/** The menu of the person who is signed in. */
-function Person({ user }: { readonly user: User }) {
-  const { text } = useLanguage();
   const signOut = useMutation({
     mutationFn: () => bodyOf(api.DELETE('/api/v1/platform/session')),
     onSuccess: () => setSession(null),
   });
+  const goTo = (to: string, hash?: string) => () => void navigate({ to, ...(hash === undefined ? {} : { hash }) });
+  const go = [
+    ['g h', '/', menu.home],
+    ['g o', '/orders', menu.toValidate],
+    ['g t', '/tables', text.tables.title],
+    ['g a', '/activity', text.activity.title],
+    ['g w', '/webhooks', text.webhooks.title],
+  ] as const;
+  const ofPerson = [
+    { id: 'password', label: text.signIn.change, onClick: goTo('/password') },
+    { id: 'sign-out', label: menu.signOut, onClick: () => signOut.mutate() },
+  ];
+  const adds = [
+    ['/users', text.users.add],
+    ['/api-clients', text.clients.add],
+    ['/webhooks', text.webhooks.add],
+    ['/tables', text.tables.addTable],
+  ] as const;
+  const ofAdmin = adds.map(([to, label]) => ({ id: label, label, onClick: goTo(to, label) }));
   return (
-    <Menu position="bottom-end" width={260}>
-      <Menu.Target>
-        <UnstyledButton>
-          <Text size="sm" maw="12rem" truncate>
-            <bdi>
-              {user.first_name} {user.last_name}
-            </bdi>
-          </Text>
-        </UnstyledButton>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>{user.email}</Menu.Label>
-        <Menu.Item component={Link} to="/password">
-          {text.menu.password}
-        </Menu.Item>
-        <Menu.Item onClick={() => signOut.mutate()}>{text.menu.signOut}</Menu.Item>
-        <Menu.Divider />
-        <Appearance />
-      </Menu.Dropdown>
-    </Menu>
+    <Frame
+      find={useFind()}
+      title={tenant?.display_name ?? text.product}
+      groups={useMenu(user)}
+      below={
+        <Anchor href={`/docs/${GUIDES.find(([role]) => user.roles.includes(role))?.[1]}`} px="sm" size="sm">
+          {menu.guide}
+        </Anchor>
+      }
+      person={`${user.first_name} ${user.last_name}`}
+      ofPerson={ofPerson}
+      keys={Object.fromEntries(go.map(([key, to]) => [key, goTo(to)]))}
+      keyRows={[...go.map(([key, , name]) => [key, name] as const), ...Object.entries(keys.rows)]}
+      actions={[...(user.roles.includes('admin') ? ofAdmin : []), ...ofTables]}
+    >
+      {children}
+    </Frame>
   );
 }

@@ -1,10 +1,10 @@
 /** The console of the operator: the session that a link opens, and the menu around each page. */
-import { Center, Code, Menu, Paper, Stack, Text, Title, UnstyledButton } from '@mantine/core';
+import { Center, Code, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useForgottenPages } from '../api/queries';
-import { Appearance, Frame } from '../app/Frame';
+import { Frame } from '../app/Frame';
 import { useLanguage } from '../app/language';
 import { Loading, Problem } from '../app/Page';
 import { endSession, enter, useSession } from './client';
@@ -49,9 +49,7 @@ function NoSession({ error }: { readonly error?: unknown }) {
     <Center component="main" mih="100vh" p="md">
       <Paper withBorder p="xl" w="32rem" maw="100%">
         <Stack>
-          <Title order={1} size="h2">
-            {session.none}
-          </Title>
+          <Title order={1}>{session.none}</Title>
           {error !== undefined && <Problem error={error} />}
           <Text>{session.how}</Text>
           <Code block>npx dynamic-assets console</Code>
@@ -68,7 +66,7 @@ const PAGES = [
 ] as const;
 
 function OperatorFrame({ operator, children }: { readonly operator: string; readonly children: ReactNode }) {
-  const { text } = useLanguage();
+  const { keys } = useLanguage().text;
   const words = useWords();
   const { menu } = words;
   const navigate = useNavigate();
@@ -83,28 +81,12 @@ function OperatorFrame({ operator, children }: { readonly operator: string; read
     <Frame
       title={words.title}
       groups={[{ label: menu.watch, entries }]}
-      person={
-        <Menu position="bottom-end" width={260}>
-          <Menu.Target>
-            <UnstyledButton>
-              <Text size="sm" maw="12rem" truncate>
-                <bdi>{operator}</bdi>
-              </Text>
-            </UnstyledButton>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item onClick={endSession}>{menu.end}</Menu.Item>
-            <Menu.Divider />
-            <Appearance />
-          </Menu.Dropdown>
-        </Menu>
-      }
+      person={operator}
+      ofPerson={[{ id: 'end', label: menu.end, onClick: endSession }]}
       keys={Object.fromEntries(PAGES.map(([keys, to]) => [keys, () => void navigate({ to })]))}
       keyRows={[
         ...PAGES.map(([keys, , name]) => [keys, menu[name]] as const),
-        ['j', text.keys.nextRow],
-        ['k', text.keys.previousRow],
-        ['Enter', text.keys.open],
+        ...Object.entries(keys.rows).slice(0, 3),
       ]}
     >
       {children}

@@ -1,7 +1,7 @@
 /** What the operator's pages read, by the keys under which it is kept. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { bodyOf } from '../api/client';
-import { cursorOf } from '../app/cursor';
+import { cursorOf } from '../app/usePages';
 import type { LogSearch } from '../routes';
 import { api } from './client';
 

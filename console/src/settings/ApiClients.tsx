@@ -3,6 +3,7 @@ import { Checkbox, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, bodyOf, dataOf, type Schemas } from '../api/client';
+import { apiClientsQuery } from '../api/queries';
 import { Asked, FormDialog, Opens, SecretOnce, TextField } from '../app/Dialogs';
 import { useLanguage, useText, When } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
@@ -24,10 +25,7 @@ export function ApiClients() {
   const { clients: text, common } = useText();
   const { isAdmin } = useRoles();
   const [secret, setSecret] = useState<Secret | undefined>();
-  const list = useQuery({
-    queryKey: ['api-clients'],
-    queryFn: () => dataOf(api.GET('/api/v1/platform/api-clients')),
-  });
+  const list = useQuery(apiClientsQuery);
   const add = isAdmin && (
     <Opens label={text.add} size="sm" variant="filled">
       {(close) => <ClientForm onClose={close} onAdded={setSecret} />}

@@ -3,7 +3,7 @@ import { Badge, Checkbox, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, bodyOf, dataOf, type Role, type User } from '../api/client';
-import { sessionQuery } from '../api/queries';
+import { sessionQuery, usersQuery } from '../api/queries';
 import { Asked, FormDialog, Opens, SecretOnce, TextField } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
@@ -18,10 +18,7 @@ export function Users() {
   const { isAdmin } = useRoles();
   const me = useQuery(sessionQuery).data;
   const [invited, setInvited] = useState<Invitation | undefined>();
-  const list = useQuery({
-    queryKey: ['users'],
-    queryFn: () => dataOf(api.GET('/api/v1/platform/users')),
-  });
+  const list = useQuery(usersQuery);
   return (
     <Page
       title={text.users.title}
@@ -40,7 +37,7 @@ export function Users() {
             minWidth={600}
             heads={[
               { label: text.common.name },
-              { label: text.users.email, isText: true },
+              { label: text.signIn.email, isText: true },
               { label: text.users.roles },
               { label: text.common.actions },
             ]}
@@ -151,7 +148,7 @@ function UserForm({ user, onClose, onInvited }: FormProps) {
             <TextField
               data-autofocus
               type="email"
-              label={text.users.email}
+              label={text.signIn.email}
               required
               value={email}
               error={errorOf('email')}

@@ -5,7 +5,7 @@ import { Act } from '../app/Dialogs';
 import { useLanguage } from '../app/language';
 import { decimalMark } from '../app/numberText';
 import { cursorOf } from '../app/usePages';
-import { csvOf, saveCsv } from './csv';
+import { csvOf } from './csv';
 
 /** Records on a page: fewer where they are large. */
 const PAGE_SIZES = [1000, 100, 25] as const;
@@ -48,3 +48,11 @@ const pageOf = (table: string, query: URLSearchParams) =>
       querySerializer: () => query.toString(),
     }),
   );
+
+/** Spreadsheets take a file without a byte order mark for Windows-1252. @param parts without it, as `response.text()` drops it */
+export function saveCsv(name: string, parts: readonly string[]): void {
+  const file = new Blob(['\uFEFF', ...parts], { type: 'text/csv' });
+  const url = URL.createObjectURL(file);
+  Object.assign(document.createElement('a'), { href: url, download: name }).click();
+  URL.revokeObjectURL(url);
+}

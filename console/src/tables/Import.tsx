@@ -13,9 +13,10 @@ import { Loaded, Page, Problem } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { CleanUp } from './CleanUp';
 import { cellValue } from './cells';
-import { type Dialect, guessDialect, saveCsv } from './csv';
+import { type Dialect, guessDialect } from './csv';
 import { DialectForm } from './DialectForm';
 import { Differences } from './Differences';
+import { saveCsv } from './DownloadTable';
 import {
   beginningOf,
   type Checked,

@@ -169,11 +169,3 @@ function cellOf(value: unknown, type: string, decimal: string): string {
   if (type === 'Decimal') return String(value).replace('.', decimal);
   return type === 'String' || type === 'LongText' ? textCell(String(value)) : String(value);
 }
-
-/** Spreadsheets take a file without a byte order mark for Windows-1252. @param parts without it, as `response.text()` drops it */
-export function saveCsv(name: string, parts: readonly string[]): void {
-  const file = new Blob(['\uFEFF', ...parts], { type: 'text/csv' });
-  const url = URL.createObjectURL(file);
-  Object.assign(document.createElement('a'), { href: url, download: name }).click();
-  URL.revokeObjectURL(url);
-}

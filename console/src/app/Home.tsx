@@ -1,0 +1,139 @@
+/** The first page, by the roles of the person: figures that lead to what waits, and what came last. */
+import { Paper, SimpleGrid, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { Entries } from '../activity/Activity';
+import { Proof } from '../activity/ActivityEntry';
+import { api, dataOf } from '../api/client';
+import * as read from '../api/queries';
+import { DeliveryDate } from '../orders/Facts';
+import { placeOf, readQueue, TO_VALIDATE } from '../orders/queue';
+import { StatusBadge } from '../orders/StatusBadge';
+import { Health } from '../webhooks/SuccessByHour';
+import { Cut } from './DataTable';
+import { useText, When } from './language';
+import { Loaded, Page } from './Page';
+import { Rows } from './Rows';
+import { useRoles } from './useRoles';
+
+/** Rows of each list. */
+const SHOWN = 8;
+const NEWEST = { sort: '-created_at' } as const;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export function Home() {
+  const { isReader } = useRoles();
+  const { home, menu, orders: text, common } = useText();
+  const counts = useQuery(read.orderCountsQuery).data;
+  const latest = useQuery({
+    queryKey: ['orders', 'latest'],
+    queryFn: async () => (await readQueue(TO_VALIDATE, NEWEST, SHOWN)).data,
+  });
+  // Orders of transport have none.
+  const hasDate = latest.data?.[0]?.delivery_date !== undefined;
+  const late = { to: new Date(Date.now() - DAY_MS).toLocaleDateString('sv') };
+  const overdue = useQuery({
+    queryKey: ['orders', 'overdue', late],
+    queryFn: async () => (await readQueue(TO_VALIDATE, late, 1)).meta.total,
+    enabled: hasDate,
+  }).data;
+  return (
+    <Page title={menu.home}>
+      <SimpleGrid cols={{ base: 2, md: 3, xl: 6 }}>
+        <Figure label={menu.toValidate} value={counts?.toValidate} to="/orders" />
+        {hasDate && <Figure label={text.overdue} value={overdue} to="/orders" search={late} isBad={overdue !== 0} />}
+        <Figure label={menu.refused} value={counts?.refused} to="/refused" isBad={Number(counts?.refused) > 0} />
+        {isReader && <FiguresOfReaders />}
+      </SimpleGrid>
+      <Title order={2}>{home.lastOrders}</Title>
+      <Loaded query={latest}>
+        {(orders) => (
+          <Rows
+            label={home.lastOrders}
+            heads={[text.customer, text.delivery, common.status].map((label) => ({ label }))}
+            rows={orders.map(({ id, customer, customer_reference: reference, delivery_date: date, ...order }, row) => ({
+              id,
+              cells: [
+                <Link key="1" to="/orders/$orderId" params={{ orderId: id }} search={placeOf(TO_VALIDATE, NEWEST, row)}>
+                  <Cut>{[customer, reference ?? id].filter(Boolean).join(' · ')}</Cut>
+                </Link>,
+                date && <DeliveryDate key="2" date={date} of={order} />,
+                <StatusBadge key="3" status={order.processing_status} />,
+              ],
+            }))}
+          />
+        )}
+      </Loaded>
+      {isReader && <LastActivity />}
+    </Page>
+  );
+}
+
+type FigureProps = { readonly label: string; readonly to: string; readonly search?: object; readonly isBad?: boolean };
+
+/** @param value undefined while it is read */
+function Figure({ label, value, isBad = false, to, search = {} }: FigureProps & { readonly value: ReactNode }) {
+  return (
+    <Paper component={Link} to={to} search={search as never} withBorder p="md" className="figure">
+      <Text size="sm">{label}</Text>
+      <Text component="div" fz={24} fw={600} {...(isBad ? { className: 'late' } : {})}>
+        {value ?? '–'}
+      </Text>
+    </Paper>
+  );
+}
+
+function FiguresOfReaders() {
+  const { home, tables, webhooks: text } = useText();
+  const webhooks = useQuery(read.webhooksQuery).data ?? [];
+  const users = useQuery(read.usersQuery).data?.filter((user) => user.must_change_password);
+  const clients = useQuery(read.apiClientsQuery).data?.filter(
+    (client) => Date.now() - Date.parse(client.last_used_on ?? client.created_at) > 90 * DAY_MS,
+  );
+  const summaries = useQuery(read.tableSummariesQuery).data?.filter(({ kind }) => kind === 'reference') ?? [];
+  const [written] = summaries.sort((a, b) => (b.last_written_at ?? '').localeCompare(a.last_written_at ?? ''));
+  return (
+    <>
+      {webhooks.map(({ id, name, url, enabled }) => (
+        <Figure
+          key={id}
+          label={name || url}
+          value={enabled ? <Health webhookId={id} /> : text.disabled}
+          to={`/webhooks/${id}`}
+          isBad={!enabled}
+        />
+      ))}
+      <Figure
+        label={`${tables.lastWritten}: ${written?.label}`}
+        value={<When at={written?.last_written_at} />}
+        to="/tables"
+      />
+      <Figure label={home.unused} value={clients?.length} to="/api-clients" />
+      <Figure label={home.newUsers} value={users?.length} to="/users" />
+    </>
+  );
+}
+
+const readEntries = (query: object) => dataOf(api.GET('/api/v1/platform/activity', { params: { query } }));
+
+function LastActivity() {
+  const { title } = useText().activity;
+  const navigate = useNavigate();
+  const list = useQuery({ queryKey: ['activity', 'latest'], queryFn: () => readEntries({ limit: SHOWN }) });
+  // A younger event has no proof before the next checkpoint; those about people, API clients and webhooks never have.
+  const proved = useQuery({
+    queryKey: ['activity', 'proved'],
+    queryFn: () => readEntries({ to: new Date(Date.now() - HOUR_MS).toISOString(), limit: 50 }),
+  }).data?.find(({ table }) => table !== null);
+  return (
+    <>
+      <Title order={2}>{title}</Title>
+      <Loaded query={list}>
+        {(entries) => <Entries entries={entries} onFilter={(search) => void navigate({ to: '/activity', search })} />}
+      </Loaded>
+      {proved !== undefined && <Proof event={proved.event_id} />}
+    </>
+  );
+}
