@@ -69,8 +69,7 @@ const usedStyles = {
 async function bundle() {
   const { build } = await import('vite');
   await build({ configFile: join(HERE, 'vite.config.ts'), logLevel: 'warn', plugins: [usedStyles] });
-  const font = createRequire(import.meta.url).resolve('@fontsource-variable/inter/LICENSE');
-  copyFileSync(font, join(HERE, '../dist/console/LICENSE-inter.txt'));
+  copyFileSync(join(HERE, 'src/font/LICENSE.txt'), join(HERE, '../dist/console/LICENSE-inter.txt'));
 }
 
 if (process.argv.includes('--types')) await writeTypes();
