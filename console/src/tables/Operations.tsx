@@ -84,7 +84,9 @@ function OperationList({ table, batch }: { readonly table: string; readonly batc
                       <Cut key="batch">{batches.join(', ')}</Cut>
                     ),
                     `${number(created)} / ${number(updated)} / ${number(deleted)}`,
-                    kind !== 'undo' && <Undo key="undo" of={{ table, id }} />,
+                    kind !== 'undo' && (
+                      <Undo key="undo" of={{ table, id, name: `${text.tables.kind[kind]} ${batches.join(', ')}` }} />
+                    ),
                   ],
                 }),
               )}

@@ -7,7 +7,8 @@ import { Opens } from '../app/Dialogs';
 import { useNumber, useText } from '../app/language';
 import { Problem } from '../app/Page';
 
-type Of = { readonly table: string; readonly id: string };
+/** `name`: what is undone. */
+type Of = { readonly table: string; readonly id: string; readonly name: string };
 type Outcome = Pick<Schemas['UndoResult'], 'restored' | 'deleted' | 'left'>;
 
 /** Records that are named. */
@@ -48,7 +49,7 @@ function UndoDialog({ of, onClose }: { readonly of: Of; readonly onClose: () => 
       Promise.all(['records', 'operations'].map((key) => client.invalidateQueries({ queryKey: [key, of.table] }))),
   });
   return (
-    <Modal opened onClose={onClose} title={text.undo} size="lg" closeOnClickOutside={!work.isPending}>
+    <Modal opened onClose={onClose} title={`${text.undo}: ${of.name}`} size="lg" closeOnClickOutside={!work.isPending}>
       <Stack>
         {work.error !== null && <Problem error={work.error} />}
         {work.data === undefined ? <Text>{text.undoes}</Text> : <Outcome outcome={work.data} />}
