@@ -1,6 +1,7 @@
 /** What commands use: the ports, and what one process keeps in memory for them. All of it may be lost at any time. */
+import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { FairQueue } from '../supervision/fairQueue.js';
-import type { Commands } from './context.js';
+import type { Caller, Commands } from './context.js';
 import type { DirectoryChanges } from './identity/directoryWriter.js';
 import type { RecordChanges } from './referenceTables/tableWriter.js';
 
@@ -9,6 +10,9 @@ export type Application<Ports extends Commands = Commands> = Ports & {
   readonly recordChanges: RecordChanges;
   readonly directoryChanges: DirectoryChanges;
 };
+
+/** What is written to a table, and by whom. */
+export type TableWrite = { readonly commands: Application; readonly caller: Caller; readonly assetType: AssetType };
 
 export const openApplication = <Ports extends Commands>(ports: Ports): Application<Ports> => {
   const unlimited = Number.POSITIVE_INFINITY;

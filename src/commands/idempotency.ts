@@ -13,7 +13,7 @@ import type { Position, RecordedEvent, Revision } from '../ports/eventStore.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
 import { type Caller, type Commands, ValidationError } from './context.js';
-import { eventAt } from './streamPages.js';
+import { firstEvent } from './streamPages.js';
 
 /** A request that may have a key. A key belongs to its client and table. */
 type Keyed = { readonly table: string; readonly key?: string | undefined; readonly body: unknown };
@@ -74,9 +74,13 @@ export async function once<Answer extends object>(
 }
 
 /** To be called by a decision, on rows that show what its append expects. @throws KeyUsedError; ValidationError */
-export async function requireUnused(commands: KeyReads, caller: Caller): Promise<void> {
-  const use = caller.key && (await useOf(commands, caller));
-  if (use !== undefined) throw new KeyUsedError(use);
+export async function requireUnused({ rows, now }: KeyReads, { tenant, key }: Caller): Promise<void> {
+  if (key === undefined || rows === undefined) return;
+  const [row] = (await rows.rows({ tenant, space: KEYS.name }, { ids: [key.id], keys: [] })).rows;
+  if (row === undefined) return;
+  const { used_at: usedAt, counts = '{}', ...use } = JSON.parse(row.data);
+  // Without a position an earlier release had begun the request, and not ended it.
+  if (use.position !== undefined && !isOver(usedAt, now())) throw usedFor({ ...use, counts: JSON.parse(counts) }, key);
 }
 
 /**
@@ -90,42 +94,28 @@ export async function newOrderId(
   if (key === undefined) return newId();
   for (let generation = 0; ; generation += 1) {
     const id = v5(String(generation), Buffer.from(key.id.replaceAll('-', ''), 'hex'));
-    const first = await eventAt(eventStore, orderStream(tenant, id), 0);
+    const first = await firstEvent(eventStore, orderStream(tenant, id));
     if (first === undefined) return id;
     if (!isOver(first.metadata.occurredAt, now())) throw createdBefore(first, id, key);
   }
 }
 
-/** @param first event of an order that a request with the key has created @throws ValidationError if that had another body */
-export function createdBefore({ metadata, revision, position }: RecordedEvent, id: string, key: EventKey): Error {
-  const use = { body: metadata.key?.body ?? '', subject: id, revision, position, counts: {} };
-  return new KeyUsedError(sameBody(use, key));
-}
+/** What to throw where a request with the key has created an order. @param event its first */
+export const createdBefore = ({ metadata, revision, position }: RecordedEvent, id: string, key: EventKey): Error =>
+  usedFor({ body: metadata.key?.body ?? '', subject: id, revision, position, counts: {} }, key);
 
 type KeyReads = Pick<Commands, 'now'> & { readonly rows?: Commands['rows'] | undefined };
 
-/** @throws ValidationError when the key was used for another body */
-async function useOf({ rows, now }: KeyReads, { tenant, key }: Caller): Promise<KeyUse | undefined> {
-  if (key === undefined || rows === undefined) return undefined;
-  const [row] = (await rows.rows({ tenant, space: KEYS.name }, { ids: [key.id], keys: [] })).rows;
-  if (row === undefined) return undefined;
-  const { used_at: usedAt, counts = '{}', ...use } = JSON.parse(row.data);
-  // Without a position an earlier release had begun the request, and not ended it.
-  return use.position === undefined || isOver(usedAt, now())
-    ? undefined
-    : sameBody({ ...use, counts: JSON.parse(counts) }, key);
-}
-
-function sameBody(use: KeyUse, key: EventKey): KeyUse {
-  if (use.body === key.body) return use;
-  const message = 'The key was sent with another body; a new request needs a new key.';
-  throw new ValidationError({ 'Idempotency-Key': [message] });
-}
-
-const HOUR_MS = 3_600_000;
+/** A ValidationError when it was used for another body. */
+const usedFor = (use: KeyUse, { body }: EventKey): Error =>
+  use.body === body
+    ? new KeyUsedError(use)
+    : new ValidationError({
+        'Idempotency-Key': ['The key was sent with another body; a new request needs a new key.'],
+      });
 
 const isOver = (usedAt: string, now: string): boolean =>
-  Date.parse(now) - Date.parse(usedAt) >= IDEMPOTENCY_KEY_HOURS * HOUR_MS;
+  Date.parse(now) - Date.parse(usedAt) >= IDEMPOTENCY_KEY_HOURS * 3_600_000;
 
 /** Bodies that differ only in the order of members have one hash. */
 function hashOf(body: unknown): string {

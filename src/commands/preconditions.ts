@@ -14,12 +14,8 @@ export class PreconditionFailedError extends Error {
   }
 }
 
-/** 132 bits of the hash: too many for two to be equal by chance. */
-const TAG_CHARACTERS = 22;
-
-/** In one call: creating a hash object takes longer than the hash. */
-export const tagOf = (hashed: string | Uint8Array): string =>
-  hash('sha256', hashed, 'base64url').slice(0, TAG_CHARACTERS);
+/** 132 bits: too many for two to be equal by chance. In one call: creating a hash object takes longer than the hash. */
+export const tagOf = (hashed: string | Uint8Array): string => hash('sha256', hashed, 'base64url').slice(0, 22);
 
 /** The tag of a record as it is shown: its members have the order of the asset type, whether it was read or evolved. */
 export const recordTag = (record: RecordView): string => tagOf(JSON.stringify(record));

@@ -21,7 +21,7 @@ import {
 import type { Position } from '../ports/eventStore.js';
 import { RecordQueries } from '../queries/records.js';
 import type { StoredRecord } from '../queries/storedRecord.js';
-import type { Application } from './application.js';
+import type { Application, TableWrite } from './application.js';
 import { checkedInput } from './body.js';
 import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { once } from './idempotency.js';
@@ -31,10 +31,7 @@ import { type Precondition, requireTag } from './preconditions.js';
 import { type DecisionRecords, writeRecord } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
 
-/** A record's table, and who writes it. */
-type Target = { readonly commands: Application; readonly caller: Caller; readonly assetType: AssetType };
-
-async function createReferenceRecord({ commands, caller, assetType }: Target, input: RecordInput) {
+async function createReferenceRecord({ commands, caller, assetType }: TableWrite, input: RecordInput) {
   const newId = commands.newId();
   const wanted = { keys: [uniqueKeyOf(assetType, input.fields)], ids: [input.id ?? newId] };
   let id = newId;
@@ -47,12 +44,8 @@ async function createReferenceRecord({ commands, caller, assetType }: Target, in
   return { position, id, record };
 }
 
-async function updateReferenceRecord(
-  { commands, caller, assetType }: Target,
-  id: string,
-  input: RecordInput,
-  precondition?: Precondition,
-) {
+async function updateReferenceRecord(target: TableWrite, id: string, input: RecordInput, precondition?: Precondition) {
+  const { commands, caller, assetType } = target;
   const key = ownValue(input.fields, uniqueFieldOf(assetType));
   const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };
   const currentIn = (known: DecisionRecords): StoredRecord => {
@@ -80,7 +73,7 @@ const unknownRecord = ({ name }: AssetType, id: string): NotFoundError =>
   new NotFoundError(`There is no record ${id} in ${name}.`);
 
 /** @throws ValidationError when the parent field names no known order (or part of one) */
-async function createPartRecord(target: Target, input: RecordInput) {
+async function createPartRecord(target: TableWrite, input: RecordInput) {
   const { commands, caller, assetType } = target;
   const id = commands.newId();
   const field = assetType.parent?.field ?? 'order_id';
@@ -94,7 +87,7 @@ async function createPartRecord(target: Target, input: RecordInput) {
   return { position, id, record: partView(assetType, order, id) };
 }
 
-async function updatePartRecord(target: Target, id: string, input: RecordInput, precondition?: Precondition) {
+async function updatePartRecord(target: TableWrite, id: string, input: RecordInput, precondition?: Precondition) {
   const { assetType } = target;
   const { position, order } = await writePart(target, id, (current) => {
     requireTag(precondition, partView(assetType, current, id));
@@ -120,7 +113,11 @@ export async function removePart(
 }
 
 /** @throws NotFoundError */
-async function writePart(target: Target, id: string, decide: (order: Order) => OrderDecision): Promise<WrittenOrder> {
+async function writePart(
+  target: TableWrite,
+  id: string,
+  decide: (order: Order) => OrderDecision,
+): Promise<WrittenOrder> {
   const { commands, caller, assetType } = target;
   const record = await commands.queries.records.get({ tenant: caller.tenant, table: assetType.name }, id);
   const orderId = record && (await orderOf(target, JSON.parse(record)));
@@ -133,7 +130,7 @@ async function writePart(target: Target, id: string, decide: (order: Order) => O
 }
 
 /** The id of the order that a part leads to by its fields and the rows of its parents; undefined for a dead end. */
-async function orderOf({ commands, caller, assetType }: Target, fields: Fields): Promise<string | undefined> {
+async function orderOf({ commands, caller, assetType }: TableWrite, fields: Fields): Promise<string | undefined> {
   const { parent } = assetType;
   const { tenant } = caller;
   const id = ownValue(fields, parent?.field ?? '');

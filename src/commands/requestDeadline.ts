@@ -11,12 +11,8 @@ import { Deadline } from '../supervision/deadline.js';
 export class RequestDeadline extends Deadline {
   /** Appends that are stored, or in flight. */
   #appends = 0;
-  #written: Position = 0;
-
   /** Position of the last append of the request; 0 before the first. */
-  get written(): Position {
-    return this.#written;
-  }
+  written: Position = 0;
 
   /** Whether anything of the request is in the log, or may still get there. After the deadline no append is started. */
   get mayHaveWritten(): boolean {
@@ -32,7 +28,7 @@ export class RequestDeadline extends Deadline {
     this.#appends += 1;
     try {
       const appended = await this.within(ask());
-      this.#written = Math.max(this.#written, appended.position);
+      this.written = Math.max(this.written, appended.position);
       return appended;
     } catch (error) {
       if (isRefusal(error)) this.#appends -= 1;

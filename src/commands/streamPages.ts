@@ -35,12 +35,6 @@ export async function* streamPages(
   }
 }
 
-/** The event of this revision; undefined if there is none. */
-export async function eventAt(
-  log: StreamReads,
-  stream: string,
-  revision: Revision,
-): Promise<RecordedEvent | undefined> {
-  if (revision < 0) return undefined;
-  return (await log.readSlice(stream, { from: revision, to: revision, maxCount: 1 })).events[0];
-}
+/** The first event; undefined if there is none. */
+export const firstEvent = async (log: StreamReads, stream: string): Promise<RecordedEvent | undefined> =>
+  (await log.readSlice(stream, { from: 0, to: 0, maxCount: 1 })).events[0];

@@ -5,20 +5,14 @@ import { clientsStream, tenantStream, usersStream, webhooksStream } from '../../
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { DeadlineError, withTimeout } from '../../supervision/deadline.js';
-import {
-  type Caller,
-  ConflictError,
-  NotFoundError,
-  patience,
-  type TenantDirectory,
-  TryAgainError,
-} from '../context.js';
+import { type Caller, type Commands, ConflictError, NotFoundError, patience, TryAgainError } from '../context.js';
+import type { StreamReads } from '../streamPages.js';
 import { known } from '../tables.js';
-import { type Change, type Loaded, type LogAccess, loadStream, writeStream } from '../writeStream.js';
+import { type Change, type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
 /** Directory commands decide on what the log says, then wait until the directory in memory knows the change. */
 export type DirectoryCommands = LogAccess & {
-  readonly directory: Pick<TenantDirectory, 'waitFor'>;
+  readonly directory: Pick<Commands['directory'], 'waitFor'>;
   readonly directoryChanges?: DirectoryChanges;
 };
 
@@ -26,12 +20,7 @@ export type DirectoryCommands = LogAccess & {
 export type DirectoryChanges = Map<string, Change<OwnTenant | undefined, DirectoryEvent>[]>;
 
 /** The tenant as its own stream and one more of its directory streams say. @throws TryAgainError if it is parked */
-async function loadTenant(
-  { eventStore }: Pick<LogAccess, 'eventStore'>,
-  tenant: string,
-  stream: string,
-  cancellation?: Cancellation,
-): Promise<Loaded<OwnTenant | undefined>> {
+async function loadTenant(reads: StreamReads, tenant: string, stream: string, cancellation?: Cancellation) {
   let parked: TryAgainError | undefined;
   const evolve = (state: OwnTenant | undefined, event: RecordedEvent): OwnTenant | undefined => {
     const { id, type, data, metadata, position } = event;
@@ -48,9 +37,8 @@ async function loadTenant(
     }
   };
   const ofTenant = tenantStream(tenant);
-  const before = await loadStream(eventStore, ofTenant, evolve, undefined, { cancellation });
-  const loaded =
-    stream === ofTenant ? before : await loadStream(eventStore, stream, evolve, before.state, { cancellation });
+  const before = await loadStream(reads, ofTenant, evolve, undefined, { cancellation });
+  const loaded = stream === ofTenant ? before : await loadStream(reads, stream, evolve, before.state, { cancellation });
   if (parked !== undefined && loaded.state?.deleted !== true) throw parked;
   return loaded;
 }
@@ -83,15 +71,10 @@ export const writeDirectory: DirectoryWrite<[string, Decide<[Tenant]>]> = (comma
  * The same for a tenant that may not be there: `decide` gets undefined. The directory usually knows the change when this
  * returns; while the log is slow to be read it does not, and the write stands all the same.
  */
-export const writeTenant: DirectoryWrite<[stream: string, decide: Decide<[Tenant | undefined]>]> = async (
-  commands,
-  caller,
-  stream,
-  decide,
-) => {
+export const writeTenant: DirectoryWrite<[string, Decide<[Tenant?]>]> = async (commands, caller, stream, decide) => {
   const { position, state, events, at } = await writeStream(commands, caller, {
     stream,
-    load: (_, { deadline }) => loadTenant(commands, caller.tenant, stream, deadline),
+    load: (_, { deadline }) => loadTenant(commands.eventStore, caller.tenant, stream, deadline),
     shared: commands.directoryChanges && { waiting: commands.directoryChanges, after: tenantAfter },
     decide: (tenant) => {
       if (tenant?.deleted) throw new NotFoundError(`Tenant ${caller.tenant} was deleted; its name is not given again.`);
@@ -107,12 +90,8 @@ const tenantAfter = (before: OwnTenant | undefined, events: readonly DirectoryEv
   events.reduce((tenant, event) => evolveTenant(tenant, event, at, position), before && ownCopy(before));
 
 /** A tenant as the log has it now, for processes without a directory. @throws NotFoundError; TryAgainError if it is parked */
-export async function tenantNow(
-  log: Pick<LogAccess, 'eventStore'>,
-  tenant: string,
-  stream: string = tenantStream(tenant),
-): Promise<Tenant> {
-  const { state } = await loadTenant(log, tenant, stream);
+export async function tenantNow(log: Pick<LogAccess, 'eventStore'>, tenant: string, stream = tenantStream(tenant)) {
+  const { state } = await loadTenant(log.eventStore, tenant, stream);
   if (state === undefined || state.deleted) throw new NotFoundError(`There is no tenant ${tenant}.`);
   return state;
 }
@@ -140,11 +119,7 @@ const KNOWN_WITHIN_MS = 5_000;
  * Resolves when the directory knows the log up to this position, after five seconds, or in time for the answer: it may
  * show a secret that nobody sees again.
  */
-export async function waitUntilKnown(
-  { directory }: Pick<DirectoryCommands, 'directory'>,
-  caller: Caller,
-  position: Position,
-): Promise<void> {
+export async function waitUntilKnown({ directory }: DirectoryCommands, caller: Caller, position: Position) {
   const longestMs = patience(caller, 2 * KNOWN_WITHIN_MS) / 2;
   await withTimeout(longestMs, 'It is not known in time.', directory.waitFor(position)).catch((error: unknown) => {
     if (!(error instanceof DeadlineError)) throw error;

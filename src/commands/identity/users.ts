@@ -102,11 +102,10 @@ export const changeOwnPassword: DirectoryWrite<[User, OwnPassword]> = async (com
 };
 
 type Users = ReadonlyMap<number, User>;
+type Values = Partial<Omit<User, 'id' | 'email'>>;
 
 /** @param decide the values that change. @throws NotFoundError */
-const changeValues: DirectoryWrite<
-  [id: number, decide: (user: User, users: Users) => Partial<Omit<User, 'id' | 'email'>>]
-> = (commands, caller, id, decide) =>
+const changeValues: DirectoryWrite<[number, (user: User, users: Users) => Values]> = (commands, caller, id, decide) =>
   writeUser(commands, caller, id, (user, { users }) => {
     const changed = decide(user, users);
     return Object.keys(changed).length === 0 ? [] : [{ type: 'UserChanged', data: { id, ...changed } }];

@@ -12,7 +12,7 @@ import type { Application } from '../application.js';
 import { untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { createdBefore } from '../idempotency.js';
-import { eventAt, type PagesOf, type StreamReads } from '../streamPages.js';
+import { firstEvent, type PagesOf, type StreamReads } from '../streamPages.js';
 import { assetTypeOf } from '../tables.js';
 import { type Appended, beginStream, type Loaded, loadStream, writeStream } from '../writeStream.js';
 
@@ -75,7 +75,7 @@ export async function writeNewOrder(
   const stream = orderStream(caller.tenant, orderId);
   const appended = await beginStream(commands, caller, stream, acceptedEvents(decision));
   if (appended !== undefined) return orderWith(appended, undefined);
-  const first = await eventAt(commands.eventStore, stream, 0);
+  const first = await firstEvent(commands.eventStore, stream);
   if (first && caller.key && first.metadata.key?.id === caller.key.id) throw createdBefore(first, orderId, caller.key);
   throw new ValidationError({ id: [`The id ${orderId} is taken.`] });
 }

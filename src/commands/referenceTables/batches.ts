@@ -15,7 +15,7 @@ import {
 import type { BatchUpserted } from '../../domain/referenceTable/events.js';
 import type { Position } from '../../ports/eventStore.js';
 import { roomFor } from '../../queries/asking.js';
-import type { Application } from '../application.js';
+import type { Application, TableWrite } from '../application.js';
 import { parseBody } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { type Once, once } from '../idempotency.js';
@@ -46,7 +46,7 @@ export async function upsertBatch(
 ): Promise<Once<BatchResult>> {
   refuseMasterData(assetType, 'written by batch');
   const { items } = parseBody(batchBody, isObject(body) ? body : {}, []);
-  const write = (own: Caller) => writeBatch(commands, own, assetType, items, dryRun);
+  const write = (own: Caller) => writeBatch({ commands, caller: own, assetType }, items, dryRun);
   const request = { table: assetType.name, key, body: ['batch', ...items] };
   return once<BatchResult>(commands, caller, request, write, ({ position, revision, counts }) => {
     const { operationId = String(revision) } = counts as { readonly operationId?: string };
@@ -54,13 +54,8 @@ export async function upsertBatch(
   });
 }
 
-async function writeBatch(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-  sent: readonly unknown[],
-  dryRun: boolean,
-): Promise<BatchResult> {
+async function writeBatch(target: TableWrite, sent: readonly unknown[], dryRun: boolean): Promise<BatchResult> {
+  const { commands, caller, assetType } = target;
   const items = checkItems(assetType, sent);
   const wanted = {
     keys: items.map(({ fields }) => uniqueKeyOf(assetType, fields)),
@@ -69,9 +64,9 @@ async function writeBatch(
   let differences: BatchResult['differences'];
   let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
   const syncs = [...new Set(items.flatMap(({ batchId }) => (batchId && isSyncId(batchId) ? [batchId] : [])))];
-  const read = () => loadTable(commands, caller, assetType, wanted);
+  const read = () => loadTable(commands.queries, caller.tenant, assetType, wanted);
   const { position, revision, events } = await writeTable(commands, caller, assetType, read, async (known) => {
-    for (const id of syncs) await requireOpenSync(commands, caller, assetType, id);
+    for (const id of syncs) await requireOpenSync(target, id);
     const newIds = wanted.keys.map((key) => (known.byKey(key) === undefined ? commands.newId() : ''));
     const decision = decide(assetType, items, newIds, known);
     if (!decision.ok) throw new ValidationError(decision.errors);

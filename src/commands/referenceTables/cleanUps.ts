@@ -18,7 +18,7 @@ import { SYNCS } from '../../domain/spaces.js';
 import { syncStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { ALL_ROWS, cancellable, told, where } from '../../queries/asking.js';
-import type { Application } from '../application.js';
+import type { Application, TableWrite } from '../application.js';
 import { parseBody, shortText } from '../body.js';
 import { untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
@@ -55,12 +55,8 @@ type Deletion = {
 };
 
 /** Counts at the revision that the append then expects. @throws ValidationError when the guard or `confirm` refuses it */
-async function deleteOthers(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-  { batchId, confirm, dryRun, done }: Deletion,
-): Promise<CleanUpResult> {
+async function deleteOthers({ commands, caller, assetType }: TableWrite, deletion: Deletion): Promise<CleanUpResult> {
+  const { batchId, confirm, dryRun, done } = deletion;
   const { tenant, key } = caller;
   const table = { tenant, table: assetType.name };
   const read = async () => {
@@ -100,7 +96,7 @@ export async function cleanUpTable(
   refuseMasterData(assetType, 'cleaned up');
   const { batch_id: batchId, confirm } = parseBody(cleanUpBody, body);
   if (isSyncId(batchId)) throw new ValidationError({ batch_id: [`${batchId} is a sync: commit it instead.`] });
-  const run = (own: Caller) => deleteOthers(commands, own, assetType, { batchId, confirm, dryRun });
+  const run = (own: Caller) => deleteOthers({ commands, caller: own, assetType }, { batchId, confirm, dryRun });
   const request = { table: assetType.name, key, body: ['clean-up', body] };
   const done = await once<CleanUpResult>(commands, caller, request, run, ({ position, revision, counts }) => {
     return { position, deleted: Number(counts.deleted), operationId: String(revision ?? counts.operationId) };
@@ -122,12 +118,8 @@ export async function startSync(commands: Application, caller: Caller, assetType
  * misses a commit: the clean-up itself ends the session.
  * @throws ConflictError when it is not the newest of the table: it takes no batch and cannot be committed
  */
-async function committedBy(
-  commands: Application,
-  caller: Caller,
-  { name: table }: AssetType,
-  id: string,
-): Promise<SyncCommit | undefined> {
+async function committedBy({ commands, caller, assetType }: TableWrite, id: string): Promise<SyncCommit | undefined> {
+  const table = assetType.name;
   await untilShown(commands, caller);
   const rows = cancellable(commands.rows, caller.deadline);
   const space = { tenant: caller.tenant, space: SYNCS.name };
@@ -142,9 +134,8 @@ async function committedBy(
 }
 
 /** To be called by the decision on a batch. @throws ConflictError when the session takes none */
-export async function requireOpenSync(commands: Application, caller: Caller, assetType: AssetType, id: string) {
-  const committed = await committedBy(commands, caller, assetType, id);
-  if (committed !== undefined) throw new ConflictError(`${id} is committed already.`);
+export async function requireOpenSync(target: TableWrite, id: string): Promise<void> {
+  if ((await committedBy(target, id)) !== undefined) throw new ConflictError(`${id} is committed already.`);
 }
 
 /**
@@ -165,12 +156,13 @@ export async function commitSync(
   const { records, confirm } = parseBody(commitBody, body);
   if (records === undefined && !dryRun)
     throw new ValidationError({ records: ['The records field is required: how many the session has carried.'] });
+  const target = { commands, caller, assetType };
   // A batch asks for its session on the rows that its append expects: it is counted here, or conflicts and is refused.
   const done = async ({ kept }: CleanUpCounts): Promise<SyncCommit | undefined> => {
-    const committed = await committedBy(commands, caller, assetType, id);
+    const committed = await committedBy(target, id);
     if (committed === undefined && !dryRun && records !== kept)
       throw new ValidationError({ records: [`${kept} records have ${id} as their batch id, not ${records}.`] });
     return committed;
   };
-  return deleteOthers(commands, caller, assetType, { batchId: id, confirm, dryRun, done });
+  return deleteOthers(target, { batchId: id, confirm, dryRun, done });
 }

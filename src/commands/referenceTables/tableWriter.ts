@@ -7,6 +7,7 @@ import { tableEffects } from '../../domain/effects.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
+import type { Queries } from '../../queries/queries.js';
 import type { StoredRecord } from '../../queries/storedRecord.js';
 import { untilShown } from '../catchUp.js';
 import type { Caller, Commands } from '../context.js';
@@ -55,13 +56,8 @@ export type Wanted = { readonly keys: readonly string[]; readonly ids: readonly 
 type TablePorts = LogAccess & Pick<Commands, 'queries' | 'progress'>;
 
 /** The wanted records, and those that have a former id of a wanted key, as the rows show them. */
-export async function loadTable(
-  { queries }: Pick<TablePorts, 'queries'>,
-  { tenant }: Caller,
-  assetType: AssetType,
-  wanted: Wanted,
-): Promise<Loaded<DecisionRecords>> {
-  const { records, formerIds, ...end } = await queries.records.snapshot({ tenant, table: assetType.name }, wanted);
+export async function loadTable({ records: reads }: Queries, tenant: string, assetType: AssetType, wanted: Wanted) {
+  const { records, formerIds, ...end } = await reads.snapshot({ tenant, table: assetType.name }, wanted);
   return { ...end, state: new DecisionRecords(assetType, records, formerIds) };
 }
 
@@ -100,7 +96,7 @@ export function writeRecord(
 ): Promise<Written<DecisionRecords, ReferenceTableEvent>> {
   const read = (all: readonly Wanted[]) => {
     const together = { keys: all.flatMap(({ keys }) => keys), ids: all.flatMap(({ ids }) => ids) };
-    return loadTable(ports, caller, assetType, together);
+    return loadTable(ports.queries, caller.tenant, assetType, together);
   };
   return writeTable(ports, caller, assetType, read, decide, {
     wanted,

@@ -65,7 +65,7 @@ export async function undoOperation(
       keys: touched.map(({ fields }) => uniqueKeyOf(assetType, fields)),
       ids: touched.map(({ id }) => id),
     };
-    const { state: known, ...end } = await loadTable(commands, caller, assetType, wanted);
+    const { state: known, ...end } = await loadTable(commands.queries, caller.tenant, assetType, wanted);
     return { ...end, state: { known, done, next: next?.join('.') } };
   };
   const { position: written } = await writeTable(commands, caller, assetType, read, ({ known, done, next }) => {

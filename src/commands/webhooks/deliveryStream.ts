@@ -55,14 +55,13 @@ export async function loadDelivery(
   { tenant, deliveryId }: DeliveryKey,
 ): Promise<LoadedDelivery | undefined> {
   type Known = Omit<LoadedDelivery, keyof DeliveryKey | keyof StreamEnd>;
-  const evolveKnown = (before: Known | undefined, event: RecordedEvent): Known => {
+  const evolveKnown = (before: Known | undefined, event: RecordedEvent): Known | undefined => {
     const { id, position, metadata } = event;
     const { correlationId, traceparent } = metadata;
     const caller = { tenant, actor: SUBSCRIBER, correlationId, causationId: id, traceparent };
     return { requestedAt: position, caller, ...before, delivery: evolveDelivery(before?.delivery, event), position };
   };
-  const stream = deliveryStream(tenant, deliveryId);
-  const { state, ...end } = await loadStream<Known | undefined>(eventStore, stream, evolveKnown, undefined);
+  const { state, ...end } = await loadStream(eventStore, deliveryStream(tenant, deliveryId), evolveKnown, undefined);
   return state && { tenant, deliveryId, ...end, ...state };
 }
 
