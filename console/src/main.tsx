@@ -2,14 +2,14 @@ import '@mantine/core/styles.css';
 import '@mantine/notifications/styles.css';
 import '@mantine/spotlight/styles.css';
 import './app/console.css';
-import { Badge, createTheme, MantineProvider } from '@mantine/core';
+import { Badge, createTheme, MantineProvider, Modal } from '@mantine/core';
 import { Notifications } from '@mantine/notifications';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
-import { StrictMode } from 'react';
+import { type ReactNode, StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { queryClient } from './api/queries';
-import { LanguageProvider } from './app/language';
+import { LanguageProvider, useText } from './app/language';
 import { router } from './routes';
 
 /** One accent, darker than Mantine's own blue, so that white on it has the contrast of WCAG AA; one scale of type. */
@@ -24,22 +24,34 @@ const theme = createTheme({
   primaryShade: { light: 8, dark: 8 },
   defaultRadius: 'sm',
   autoContrast: true,
-  components: { Badge: Badge.extend({ defaultProps: { variant: 'dot', tt: 'none' } }) },
   cursorType: 'pointer',
+  respectReducedMotion: true,
 });
+
+function Themed({ children }: { readonly children: ReactNode }) {
+  const components = {
+    Badge: Badge.extend({ defaultProps: { variant: 'dot', tt: 'none' } }),
+    Modal: Modal.extend({ defaultProps: { closeButtonProps: { 'aria-label': useText().common.close } } }),
+  };
+  return (
+    <MantineProvider theme={{ ...theme, components }} defaultColorScheme="auto">
+      {children}
+    </MantineProvider>
+  );
+}
 
 const root = document.getElementById('root');
 if (root !== null) {
   createRoot(root).render(
     <StrictMode>
-      <MantineProvider theme={theme} defaultColorScheme="auto">
-        <LanguageProvider>
+      <LanguageProvider>
+        <Themed>
           <QueryClientProvider client={queryClient}>
             <Notifications position="bottom-right" />
             <RouterProvider router={router} />
           </QueryClientProvider>
-        </LanguageProvider>
-      </MantineProvider>
+        </Themed>
+      </LanguageProvider>
     </StrictMode>,
   );
 }

@@ -9,7 +9,7 @@ import { scaled } from '../engines/timeScale.js';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 /** Screenshots of a run stay here, to be looked at. */
-export const SCREENSHOTS = join(process.cwd(), 'screenshots');
+const SCREENSHOTS = join(process.cwd(), 'screenshots');
 
 /** It talks to nobody but the service. */
 const ALONE = [

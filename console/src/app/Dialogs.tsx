@@ -106,8 +106,7 @@ type OpensProps = Pick<ButtonProps, 'size' | 'variant' | 'disabled'> & {
 
 /** A button that opens a dialog. An address with its label behind the # opens it, too: the palette leads there. */
 export function Opens({ label, children, size = 'xs', variant = 'default', ...more }: OpensProps) {
-  const isAddressed = () => window.location.hash === `#${encodeURI(label)}`;
-  const [isOpen, setOpen] = useState(isAddressed);
+  const [isOpen, setOpen] = useState(() => window.location.hash === `#${encodeURI(label)}`);
   // It is opened once.
   useEffect(() => {
     const { hash, href } = window.location;

@@ -218,6 +218,8 @@ function Palette({ groups, actions = [], find }: Pick<Props, 'groups' | 'actions
       onQueryChange={setTyped}
       scrollable
       nothingFound={searched.isFetching ? text.common.loading : text.orders.nothingFound}
+      attributes={{ content: { 'aria-label': text.keys.palette } }}
+      scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}
       searchProps={{ placeholder: text.keys.palette, 'aria-label': text.keys.palette }}
       actions={all.map((each) => ({ group: each.label, actions: [...each.actions] }))}
     />

@@ -95,13 +95,11 @@ export function Past({ at, onNow }: { readonly at: string; readonly onNow: () =>
 }
 
 /** Lines that stand where text will be. */
-const LINES = ['40%', '90%', '75%', '82%'];
-
 export function Loading() {
   const text = useText();
   return (
     <Stack gap="sm" py="xs" role="status" aria-label={text.common.loading}>
-      {LINES.map((width) => (
+      {['40%', '90%', '75%', '82%'].map((width) => (
         <Skeleton key={width} h={16} w={width} />
       ))}
     </Stack>
