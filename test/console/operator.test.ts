@@ -96,6 +96,23 @@ test('verifies the rows of the tenant, and rebuilds those of all', async () => {
   expect(await page.getByText('is parked').count()).toBe(0);
 });
 
+test('opens a tenant, and shows the credentials of its admin and its API client once', async () => {
+  const { page } = window;
+  await window.press('g', 't');
+  await page.getByRole('button', { name: 'New tenant' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('newcomer');
+  await dialog.getByRole('button', { name: 'Add' }).click();
+  await dialog.getByText('admin@newcomer.example').waitFor();
+  await window.screenshot('operator-credentials');
+  const [, password = ''] = await dialog.locator('code').allInnerTexts();
+  await dialog.getByRole('button', { name: 'Close' }).last().click();
+  await page.getByRole('link', { name: 'newcomer', exact: true }).waitFor();
+  const person = await Window.open(browser, { host: `newcomer.localhost:${service.port}` });
+  await person.signIn({ email: 'admin@newcomer.example', password });
+  await person.close();
+});
+
 test('browses a stream of the log to one event, whose secrets are left out, and from there to the next', async () => {
   const { page } = window;
   await window.press('g', 'l');

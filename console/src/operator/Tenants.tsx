@@ -7,6 +7,7 @@ import { useNumber } from '../app/language';
 import { Empty, Loaded, More, Page } from '../app/Page';
 import { SearchField } from '../app/SearchField';
 import type { Tenant } from './client';
+import { NewTenant } from './NewTenant';
 import { tenantsQuery } from './queries';
 import { useSize, useWords } from './words';
 
@@ -35,7 +36,7 @@ export function Tenants() {
     { id: 'model', label: tenants.model, isHidden: true, cell: ({ order_model }) => order_model },
   ];
   return (
-    <Page title={words.menu.tenants}>
+    <Page title={words.menu.tenants} actions={<NewTenant />}>
       <SearchField
         label={words.tenants.search}
         value={search}

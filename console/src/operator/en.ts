@@ -34,10 +34,15 @@ export const en = {
     disk: 'Free disk',
     backup: 'Age of the last backup',
   },
+  opening: {
+    title: 'New tenant',
+    name: 'Name, a part of its host name: small letters, digits and hyphens',
+    admin_email: 'E-mail address of its first admin',
+  },
   tenants: {
     search: 'Name of a tenant',
     none: 'No tenant has this name.',
-    noneAtAll: 'There is no tenant yet. Make one: dynamic-assets tenant create.',
+    noneAtAll: 'There is no tenant yet. Make the first one.',
     tenant: 'Tenant',
     state: 'State',
     running: 'running',

@@ -36,10 +36,15 @@ export const nl: typeof en = {
     disk: 'Vrije schijfruimte',
     backup: 'Leeftijd van de laatste back-up',
   },
+  opening: {
+    title: 'Nieuwe tenant',
+    name: 'Naam, een deel van de hostnaam: kleine letters, cijfers en koppeltekens',
+    admin_email: 'E-mailadres van de eerste beheerder',
+  },
   tenants: {
     search: 'Naam van een tenant',
     none: 'Geen tenant heeft deze naam.',
-    noneAtAll: 'Er is nog geen tenant. Maak er een: dynamic-assets tenant create.',
+    noneAtAll: 'Er is nog geen tenant. Maak de eerste.',
     tenant: 'Tenant',
     state: 'Toestand',
     running: 'actueel',
