@@ -6,7 +6,7 @@ import { api, bodyOf, type Schemas } from '../api/client';
 import { assetTypesQuery } from '../api/queries';
 import { useText, When } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
-import { Empty, Loaded, More, Page } from '../app/Page';
+import { Listed, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { SearchField } from '../app/SearchField';
 import { usePages } from '../app/usePages';
@@ -68,17 +68,9 @@ export function Activity() {
           </Button>
         )}
       </Group>
-      <Loaded query={list}>
-        {({ pages }) => {
-          const entries = pages.flatMap(({ data }) => data);
-          return entries.length === 0 ? (
-            <Empty>{text.activity.none}</Empty>
-          ) : (
-            <Entries entries={entries} onFilter={(more) => show({ ...search, ...more })} />
-          );
-        }}
-      </Loaded>
-      <More list={list} />
+      <Listed list={list} none={text.activity.none}>
+        {(entries) => <Entries entries={entries} onFilter={(more) => show({ ...search, ...more })} />}
+      </Listed>
     </Page>
   );
 }

@@ -146,6 +146,28 @@ export function More({ list }: { readonly list: Continued }) {
   );
 }
 
+type ListedProps<T> = {
+  readonly list: Read<{ readonly pages: readonly { readonly data: readonly T[] }[] }> & Continued;
+  /** What is said where there is nothing. */
+  readonly none: string;
+  readonly children: (all: readonly T[]) => ReactNode;
+};
+
+/** All that was read of a list with a cursor, and the button for more. */
+export function Listed<T>({ list, none, children }: ListedProps<T>) {
+  return (
+    <>
+      <Loaded query={list}>
+        {({ pages }) => {
+          const all = pages.flatMap(({ data }) => data);
+          return all.length === 0 ? <Empty>{none}</Empty> : children(all);
+        }}
+      </Loaded>
+      <More list={list} />
+    </>
+  );
+}
+
 export function NotFound() {
   const text = useText();
   return (

@@ -3,8 +3,8 @@ import { Anchor, Button, Code, Group, Modal } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useNumber, When } from '../app/language';
-import { Empty, Loaded, More, Page } from '../app/Page';
+import { useNumber, useText, When } from '../app/language';
+import { Listed, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { SearchField } from '../app/SearchField';
 import type { LogSearch } from '../routes';
@@ -16,6 +16,7 @@ const MOST_SHOWN = 100_000;
 
 export function Log() {
   const { menu, log } = useWords();
+  const { activity, webhooks } = useText();
   const number = useNumber();
   const navigate = useNavigate();
   const { stream, at }: LogSearch = getRouteApi('/operator/log').useSearch();
@@ -50,36 +51,31 @@ export function Log() {
           ))}
         </datalist>
       </Group>
-      <Loaded query={list}>
-        {() =>
-          events.length === 0 ? (
-            <Empty>{log.none}</Empty>
-          ) : (
-            <Rows
-              label={menu.log}
-              minWidth={700}
-              heads={[
-                { label: place, isNumber: true },
-                { label: log.when },
-                { label: log.stream },
-                { label: log.what },
-              ]}
-              rows={events.map((each, n) => ({
-                id: String(each.position),
-                cells: [
-                  number(stream === undefined ? each.position : each.revision),
-                  <When key="when" at={each.occurred_at} />,
-                  <bdi key="stream">{each.stream}</bdi>,
-                  <Anchor key="type" component="button" size="sm" onClick={() => setOpened(n)}>
-                    {each.type}
-                  </Anchor>,
-                ],
-              }))}
-            />
-          )
-        }
-      </Loaded>
-      <More list={list} />
+      <Listed list={list} none={log.none}>
+        {() => (
+          <Rows
+            label={menu.log}
+            minWidth={700}
+            heads={[
+              { label: place, isNumber: true },
+              { label: activity.when },
+              { label: log.stream },
+              { label: webhooks.event },
+            ]}
+            rows={events.map((each, n) => ({
+              id: String(each.position),
+              cells: [
+                number(stream === undefined ? each.position : each.revision),
+                <When key="when" at={each.occurred_at} />,
+                <bdi key="stream">{each.stream}</bdi>,
+                <Anchor key="type" component="button" size="sm" onClick={() => setOpened(n)}>
+                  {each.type}
+                </Anchor>,
+              ],
+            }))}
+          />
+        )}
+      </Listed>
       {event !== undefined && (
         <Modal opened onClose={() => setOpened(-1)} title={event.type} size="xl">
           <Group mb="sm">

@@ -3,8 +3,8 @@ import { Badge } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { type Column, DataTable } from '../app/DataTable';
-import { useNumber } from '../app/language';
-import { Empty, Loaded, More, Page } from '../app/Page';
+import { useNumber, useText } from '../app/language';
+import { Listed, Page } from '../app/Page';
 import { SearchField } from '../app/SearchField';
 import type { Tenant } from './client';
 import { NewTenant } from './NewTenant';
@@ -17,6 +17,7 @@ export function Tenants() {
   const { text: search = '' } = getRouteApi('/operator/tenants').useSearch();
   const list = useInfiniteQuery(tenantsQuery(search));
   const { tenants } = words;
+  const { tables, tenant: settings } = useText();
   const number = useNumber();
   const size = useSize();
   const columns: readonly Column<Tenant>[] = [
@@ -31,9 +32,9 @@ export function Tenants() {
     },
     { id: 'state', label: tenants.state, cell: (tenant) => <TenantState tenant={tenant} /> },
     { id: 'size', label: tenants.size, isNumber: true, cell: ({ log_bytes }) => size(log_bytes) },
-    { id: 'records', label: tenants.records, isNumber: true, cell: ({ records }) => number(records) || '–' },
+    { id: 'records', label: tables.records, isNumber: true, cell: ({ records }) => number(records) || '–' },
     { id: 'quota', label: tenants.quota, cell: ({ quotas }) => fullestOf(quotas) },
-    { id: 'model', label: tenants.model, isHidden: true, cell: ({ order_model }) => order_model },
+    { id: 'model', label: settings.model, isHidden: true, cell: ({ order_model }) => order_model },
   ];
   return (
     <Page title={words.menu.tenants} actions={<NewTenant />}>
@@ -44,24 +45,18 @@ export function Tenants() {
           void navigate({ to: '/operator/tenants', search: text === '' ? {} : { text }, replace: true })
         }
       />
-      <Loaded query={list}>
-        {({ pages }) => {
-          const rows = pages.flatMap(({ data }) => data);
-          return rows.length === 0 ? (
-            <Empty>{search === '' ? words.tenants.noneAtAll : words.tenants.none}</Empty>
-          ) : (
-            <DataTable
-              name="operator-tenants"
-              label={words.menu.tenants}
-              columns={columns}
-              rows={rows}
-              rowId={({ name }) => name}
-              onOpen={({ name }) => void navigate({ to: '/operator/tenants/$tenant', params: { tenant: name } })}
-            />
-          );
-        }}
-      </Loaded>
-      <More list={list} />
+      <Listed list={list} none={search === '' ? words.tenants.noneAtAll : words.tenants.none}>
+        {(rows) => (
+          <DataTable
+            name="operator-tenants"
+            label={words.menu.tenants}
+            columns={columns}
+            rows={rows}
+            rowId={({ name }) => name}
+            onOpen={({ name }) => void navigate({ to: '/operator/tenants/$tenant', params: { tenant: name } })}
+          />
+        )}
+      </Listed>
     </Page>
   );
 }

@@ -4,7 +4,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { useText, When } from '../app/language';
-import { Empty, Loaded, More } from '../app/Page';
+import { Listed } from '../app/Page';
 import { Changed } from '../tables/Differences';
 
 const SHOWN = 25;
@@ -32,7 +32,7 @@ export function OrderHistory({ orderId, names }: { readonly orderId: string; rea
   const answer = async (page: number) => {
     const params = { path: { order_id: orderId }, query: { page, perPage: SHOWN } as object };
     const { data, meta } = await bodyOf(api.GET('/api/v1/platform/orders/{order_id}/history', { params }));
-    return { entries: data.toReversed(), page: meta.current_page, last: meta.last_page };
+    return { data: data.toReversed(), page: meta.current_page, last: meta.last_page };
   };
   // The oldest come first in the API: the console begins with the last page, and goes back.
   const read = useInfiniteQuery({
@@ -46,23 +46,17 @@ export function OrderHistory({ orderId, names }: { readonly orderId: string; rea
     getNextPageParam: ({ page }) => (page > 1 ? page - 1 : undefined),
   });
   return (
-    <Loaded query={read}>
-      {({ pages }) => {
-        const entries = pages.flatMap((page) => page.entries);
-        return entries.length === 0 ? (
-          <Empty>{text.orders.noHistory}</Empty>
-        ) : (
-          <Stack>
-            <Timeline bulletSize={12} lineWidth={2} active={entries.length}>
-              {entries.map((entry) => (
-                <Entry key={entry.id} entry={entry} orderId={orderId} names={names} />
-              ))}
-            </Timeline>
-            <More list={read} />
-          </Stack>
-        );
-      }}
-    </Loaded>
+    <Stack>
+      <Listed list={read} none={text.orders.noHistory}>
+        {(entries) => (
+          <Timeline bulletSize={12} lineWidth={2} active={entries.length}>
+            {entries.map((entry) => (
+              <Entry key={entry.id} entry={entry} orderId={orderId} names={names} />
+            ))}
+          </Timeline>
+        )}
+      </Listed>
+    </Stack>
   );
 }
 

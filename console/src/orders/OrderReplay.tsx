@@ -3,7 +3,7 @@ import { Alert, Anchor, Code, Stack, Text, Timeline } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { useNumber, useText, When } from '../app/language';
-import { Loaded, More, Page } from '../app/Page';
+import { Listed, Page } from '../app/Page';
 import { usePages } from '../app/usePages';
 import { Entry } from './OrderHistory';
 
@@ -30,31 +30,28 @@ export function OrderReplay() {
         </>
       }
     >
-      <Loaded query={replay}>
-        {({ pages }) => (
+      <Listed list={replay} none={text.orders.noHistory}>
+        {(steps) => (
           <Timeline bulletSize={14} lineWidth={2} active={Number.MAX_SAFE_INTEGER}>
-            {pages
-              .flatMap(({ data }) => data)
-              .map((step) => (
-                <Entry key={step.id} entry={step} orderId={orderId}>
-                  {step.problems.length > 0 && (
-                    <Alert color="orange" p="xs" title={text.orders.problems}>
-                      {step.problems.map(({ field, message }) => (
-                        <Text key={field} size="sm">
-                          {message}
-                        </Text>
-                      ))}
-                    </Alert>
-                  )}
-                  {step.deliveries.map((delivery) => (
-                    <Delivery key={delivery.id} delivery={delivery} />
-                  ))}
-                </Entry>
-              ))}
+            {steps.map((step) => (
+              <Entry key={step.id} entry={step} orderId={orderId}>
+                {step.problems.length > 0 && (
+                  <Alert color="orange" p="xs" title={text.orders.problems}>
+                    {step.problems.map(({ field, message }) => (
+                      <Text key={field} size="sm">
+                        {message}
+                      </Text>
+                    ))}
+                  </Alert>
+                )}
+                {step.deliveries.map((delivery) => (
+                  <Delivery key={delivery.id} delivery={delivery} />
+                ))}
+              </Entry>
+            ))}
           </Timeline>
         )}
-      </Loaded>
-      <More list={replay} />
+      </Listed>
     </Page>
   );
 }

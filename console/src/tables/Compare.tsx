@@ -8,7 +8,7 @@ import { tableInfoQuery } from '../api/queries';
 import { titleOf, valueText } from '../app/DataTable';
 import { useNumber, useText } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
-import { Empty, Loaded, More, Page } from '../app/Page';
+import { Listed, Page } from '../app/Page';
 import type { CompareSearch } from '../routes';
 import { Differences } from './Differences';
 
@@ -48,20 +48,15 @@ export function Compare() {
         <Button type="submit">{text.tables.compareDo}</Button>
       </Group>
       {asked !== undefined && (
-        <Loaded query={compared}>
-          {({ pages }) => {
-            const differences = pages.flatMap(({ data }) => data);
-            if (differences.length === 0) return <Empty>{text.tables.noDifferences}</Empty>;
-            return (
-              <>
-                <Differences type={type} differences={differences.map(differenceOf)} />
-                <Text size="sm">{number(differences.length)}</Text>
-              </>
-            );
-          }}
-        </Loaded>
+        <Listed list={compared} none={text.tables.noDifferences}>
+          {(differences) => (
+            <>
+              <Differences type={type} differences={differences.map(differenceOf)} />
+              <Text size="sm">{number(differences.length)}</Text>
+            </>
+          )}
+        </Listed>
       )}
-      <More list={compared} />
     </Page>
   );
 }

@@ -8,7 +8,7 @@ import { api, bodyOf, dataOf, type Schemas } from '../api/client';
 import { Act, Asked, FormDialog, Opens, SecretOnce } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
-import { Empty, Loaded, More, Page } from '../app/Page';
+import { Listed, Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { usePages } from '../app/usePages';
 import { useRoles } from '../app/useRoles';
@@ -228,14 +228,9 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
           </Opens>
         )}
       </Group>
-      <Loaded query={list}>
-        {({ pages }) => {
-          const deliveries = pages.flatMap(({ data }) => data);
-          if (deliveries.length === 0) return <Empty>{isFiltered ? common.noMatch : text.noDeliveries}</Empty>;
-          return <DeliveryTable webhookId={webhook.id} deliveries={deliveries} />;
-        }}
-      </Loaded>
-      <More list={list} />
+      <Listed list={list} none={isFiltered ? common.noMatch : text.noDeliveries}>
+        {(deliveries) => <DeliveryTable webhookId={webhook.id} deliveries={deliveries} />}
+      </Listed>
     </Stack>
   );
 }
