@@ -72,15 +72,13 @@ export const dataOf = async <T extends { readonly data: unknown }>(request: Prom
 export async function answerOf<T>(request: Promise<Answer<T>>): Promise<{
   readonly body: NonNullable<T>;
   readonly tag: string | null;
-  readonly status: number;
 }> {
   const { data, error, response } = await request.catch((failure: unknown) => {
     if (failure instanceof DOMException && failure.name === 'AbortError') throw failure;
     throw new ApiError(0, NO_ANSWER);
   });
   if (!response.ok) throw errorOf(response, error);
-  const { headers, status } = response;
-  return { body: data as NonNullable<T>, tag: headers.get('ETag'), status };
+  return { body: data as NonNullable<T>, tag: response.headers.get('ETag') };
 }
 
 function errorOf(response: Response, body: unknown): ApiError {

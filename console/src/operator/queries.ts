@@ -1,6 +1,6 @@
 /** What the operator's pages read, by the keys under which it is kept. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
-import { bodyOf } from '../api/client';
+import { bodyOf, dataOf } from '../api/client';
 import { cursorOf } from '../app/usePages';
 import type { LogSearch } from '../routes';
 import { api } from './client';
@@ -11,14 +11,14 @@ const watched = { refetchInterval: WATCHED_EACH_MS };
 
 export const overviewQuery = queryOptions({
   queryKey: ['operator', 'overview'],
-  queryFn: async () => (await bodyOf(api.GET('/api/v1/operator/overview'))).data,
+  queryFn: () => dataOf(api.GET('/api/v1/operator/overview')),
   ...watched,
 });
 
 export const historyQuery = (minutes: '60' | '1440') =>
   queryOptions({
     queryKey: ['operator', 'history', minutes],
-    queryFn: async () => (await bodyOf(api.GET('/api/v1/operator/history', { params: { query: { minutes } } }))).data,
+    queryFn: () => dataOf(api.GET('/api/v1/operator/history', { params: { query: { minutes } } })),
     placeholderData: (before) => before,
     // A day is a long answer.
     refetchInterval: minutes === '60' ? WATCHED_EACH_MS : 12 * WATCHED_EACH_MS,
@@ -29,7 +29,7 @@ const RUNNING_EACH_MS = 500;
 /** More often while one is at work. */
 export const jobsQuery = queryOptions({
   queryKey: ['operator', 'jobs'],
-  queryFn: async () => (await bodyOf(api.GET('/api/v1/operator/jobs'))).data,
+  queryFn: () => dataOf(api.GET('/api/v1/operator/jobs')),
   refetchInterval: ({ state }) =>
     state.data?.some(({ ended_at }) => ended_at === null) === true ? RUNNING_EACH_MS : WATCHED_EACH_MS,
 });
@@ -37,8 +37,7 @@ export const jobsQuery = queryOptions({
 export const tenantQuery = (tenant: string) =>
   queryOptions({
     queryKey: ['operator', 'tenant', tenant],
-    queryFn: async () =>
-      (await bodyOf(api.GET('/api/v1/operator/tenants/{tenant}', { params: { path: { tenant } } }))).data,
+    queryFn: () => dataOf(api.GET('/api/v1/operator/tenants/{tenant}', { params: { path: { tenant } } })),
     ...watched,
   });
 

@@ -121,12 +121,11 @@ type FormProps = {
 
 function UserForm({ user, onClose, onInvited }: FormProps) {
   const text = useText();
-  const [email, setEmail] = useState(user?.email ?? '');
-  const [firstName, setFirstName] = useState(user?.first_name ?? '');
-  const [lastName, setLastName] = useState(user?.last_name ?? '');
+  const [given, setGiven] = useState({ email: '', first_name: '', last_name: '', ...user });
   const [roles, setRoles] = useState<string[]>(user?.roles ?? ['validator']);
   const save = async () => {
-    const body = { first_name: firstName, last_name: lastName, roles: roles as Role[] };
+    const { email, first_name, last_name } = given;
+    const body = { first_name, last_name, roles: roles as Role[] };
     const params = { path: { user_id: user?.id ?? 0 } } as never;
     if (user === undefined) {
       const made = await dataOf(api.POST('/api/v1/platform/users', { body: { ...body, email } }));
@@ -135,6 +134,11 @@ function UserForm({ user, onClose, onInvited }: FormProps) {
     onClose();
   };
   const isNew = user === undefined;
+  const fields = [
+    ...(isNew ? ([['email', text.signIn.email]] as const) : []),
+    ['first_name', text.users.firstName],
+    ['last_name', text.users.lastName],
+  ] as const;
   return (
     <FormDialog
       title={isNew ? text.users.add : `${text.common.edit}: ${user.email}`}
@@ -144,31 +148,18 @@ function UserForm({ user, onClose, onInvited }: FormProps) {
     >
       {(errorOf) => (
         <>
-          {isNew && (
+          {fields.map(([name, label], at) => (
             <TextField
-              data-autofocus
-              type="email"
-              label={text.signIn.email}
+              key={name}
+              type={name === 'email' ? 'email' : 'text'}
+              data-autofocus={isNew && at === 0}
+              label={label}
               required
-              value={email}
-              error={errorOf('email')}
-              onText={setEmail}
+              value={given[name]}
+              error={errorOf(name)}
+              onText={(text) => setGiven({ ...given, [name]: text })}
             />
-          )}
-          <TextField
-            label={text.users.firstName}
-            required
-            value={firstName}
-            error={errorOf('first_name')}
-            onText={setFirstName}
-          />
-          <TextField
-            label={text.users.lastName}
-            required
-            value={lastName}
-            error={errorOf('last_name')}
-            onText={setLastName}
-          />
+          ))}
           <Checkbox.Group label={text.users.roles} value={roles} onChange={setRoles} error={errorOf('roles')}>
             <Group pt="xs">
               {ROLES.map((role) => (
