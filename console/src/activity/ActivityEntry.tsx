@@ -42,7 +42,7 @@ function momentOf(id: string): { readonly from: string; readonly to: string; rea
 }
 
 function EntryFacts({ entry }: { readonly entry: Entry }) {
-  const { activity: text, tables } = useText();
+  const { activity: text, tables, webhooks } = useText();
   const rows = [
     [text.kind, entry.kind],
     [text.when, <When key="when" at={entry.occurred_at} long />],
@@ -67,7 +67,7 @@ function EntryFacts({ entry }: { readonly entry: Entry }) {
       ),
     ],
     [text.correlation, entry.correlation_id],
-    [text.event, entry.event_id],
+    [webhooks.event, entry.event_id],
     ...Object.entries(entry.details).map(([name, value]) => [name, valueText(value)] as const),
   ] as const;
   return (

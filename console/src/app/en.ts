@@ -139,7 +139,6 @@ export const en = {
     approveAndNext: 'Approve and next',
     approvedOne: (name: string) => `Approved: ${name}`,
     toBeApproved: (name: string) => `${name} is sent in 8 seconds.`,
-    takeBack: 'Undo',
     takenBack: (name: string) => `Not approved: ${name}`,
     reject: 'Reject',
     rejected: 'The order is rejected.',
@@ -206,7 +205,6 @@ export const en = {
     differences: 'Differences',
     noDifferences: 'Both moments show the same.',
     changes: { create: 'Created', update: 'Changed', delete: 'Deleted' },
-    history: 'History',
     moment: 'Moment',
     showThen: 'Show the record as it was then',
     deletedThen: 'The record is deleted.',
@@ -408,7 +406,6 @@ export const en = {
     proved: (index: number, size: string, log: string, root: string) =>
       `The event is number ${index} of the ${size} that the latest checkpoint of ${log} covers, with the root ${root}. Whoever keeps checkpoints sees whether it was changed.`,
     downloadProof: 'Download the proof',
-    event: 'Event',
     operation: 'Operation',
     correlation: 'Correlation',
   },

@@ -141,7 +141,6 @@ export const nl: Text = {
     approveAndNext: 'Goedkeuren en volgende',
     approvedOne: (name: string) => `Goedgekeurd: ${name}`,
     toBeApproved: (name: string) => `${name} wordt over 8 seconden verzonden.`,
-    takeBack: 'Ongedaan maken',
     takenBack: (name: string) => `Niet goedgekeurd: ${name}`,
     reject: 'Afwijzen',
     rejected: 'De order is afgewezen.',
@@ -208,7 +207,6 @@ export const nl: Text = {
     differences: 'Verschillen',
     noDifferences: 'Beide momenten tonen hetzelfde.',
     changes: { create: 'Aangemaakt', update: 'Gewijzigd', delete: 'Verwijderd' },
-    history: 'Geschiedenis',
     moment: 'Moment',
     showThen: 'Het record tonen zoals het toen was',
     deletedThen: 'Het record is verwijderd.',
@@ -415,7 +413,6 @@ export const nl: Text = {
     proved: (index: number, size: string, log: string, root: string) =>
       `De gebeurtenis is nummer ${index} van de ${size} onder het laatste controlepunt van ${log}, met de wortel ${root}. Wie controlepunten bewaart, ziet of er iets gewijzigd is.`,
     downloadProof: 'Bewijs downloaden',
-    event: 'Gebeurtenis',
     operation: 'Bewerking',
     correlation: 'Correlatie',
   },

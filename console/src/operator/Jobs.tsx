@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { bodyOf } from '../api/client';
 import { Act, Asked } from '../app/Dialogs';
-import { useNumber, When } from '../app/language';
+import { useNumber, useText, When } from '../app/language';
 import { Rows } from '../app/Rows';
 import { api, type Job, type Parked } from './client';
 import { jobsQuery } from './queries';
@@ -15,6 +15,7 @@ const COLORS = { running: 'indigo', done: 'green', failed: 'red', cancelled: 'gr
 /** Work on all tenants, or on one. */
 export function Jobs({ tenant }: { readonly tenant?: string }) {
   const { jobs, tenants } = useWords();
+  const { activity, tables } = useText();
   const list = useQuery(jobsQuery).data?.filter((job) => tenant === undefined || job.tenant === tenant) ?? [];
   const begin = (kind: 'verify' | 'rebuild') => () =>
     bodyOf(api.POST('/api/v1/operator/jobs', { body: { kind, ...(tenant === undefined ? {} : { tenant }) } }));
@@ -29,7 +30,7 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
       {list.length > 0 && (
         <Rows
           label={jobs.title}
-          heads={[{ label: jobs.what }, { label: tenants.state, isText: true }, { label: jobs.by }]}
+          heads={[{ label: activity.what }, { label: tenants.state, isText: true }, { label: tables.by }]}
           rows={list.map((job) => ({
             id: job.id,
             cells: [
@@ -49,6 +50,7 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
 /** Its progress while it is at work, then what came of it. */
 function JobState({ job }: { readonly job: Job }) {
   const { jobs } = useWords();
+  const { common } = useText();
   const number = useNumber();
   const { id, kind, state, progress, tenants_done: done, reports, error } = job;
   const isCancellable = state === 'running' && kind !== 'retry';
@@ -68,7 +70,7 @@ function JobState({ job }: { readonly job: Job }) {
     <Stack gap={4}>
       <Group gap="xs">
         <Badge color={COLORS[state]}>{jobs.states[state]}</Badge>
-        {isCancellable && <Act label={jobs.cancel} act={cancel} />}
+        {isCancellable && <Act label={common.cancel} act={cancel} />}
       </Group>
       {isCancellable && <Progress value={percent} animated aria-label={progress?.tenant ?? jobs.states.running} />}
       {lines.join('\n')}

@@ -8,8 +8,8 @@ import { api, type Schemas } from './client';
 import { useWords } from './words';
 
 export function NewTenant() {
-  const { clients, common, signIn, users } = useText();
-  const { opening, tenants } = useWords();
+  const { clients, common, signIn, tenant, users } = useText();
+  const { opening } = useWords();
   const [given, setGiven] = useState({ name: '', order_model: 'dyn_stock_order', admin_email: '' });
   const [made, setMade] = useState<Schemas['OpenedTenant']>();
   const open = async () => {
@@ -33,7 +33,7 @@ export function NewTenant() {
                   />
                 ))}
                 <NativeSelect
-                  label={tenants.model}
+                  label={tenant.model}
                   data={['dyn_stock_order', 'dyn_transport_order']}
                   value={given.order_model}
                   onChange={({ currentTarget }) => setGiven({ ...given, order_model: currentTarget.value })}

@@ -24,7 +24,7 @@ export function Overview() {
             <Facts
               label={overview.checks}
               facts={[
-                [overview.tenants, number(found.tenants)],
+                [menu.tenants, number(found.tenants)],
                 [overview.release, found.release],
                 ...found.checks.flatMap(({ check, ok, detail }) =>
                   ok ? [[check, detail || overview.ok] as const] : [],

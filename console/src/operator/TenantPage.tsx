@@ -2,7 +2,7 @@
 import { Group, Progress, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { useNumber } from '../app/language';
+import { useNumber, useText } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
 import type { Schemas } from './client';
@@ -42,10 +42,11 @@ export function TenantPage() {
 
 function Uses({ tenant }: { readonly tenant: Schemas['OperatorTenant'] }) {
   const { tenants } = useWords();
+  const text = useText();
   const number = useNumber();
   const size = useSize();
   const quotas = tenant.quotas.map(({ quota, used, limit }) => {
-    const [share, of] = limit === 0 ? [0, tenants.noLimit] : [(100 * (used ?? 0)) / limit, number(limit)];
+    const [share, of] = limit === 0 ? [0, text.tenant.noLimit] : [(100 * (used ?? 0)) / limit, number(limit)];
     return [
       tenants.quotaOf(quota),
       <div key={quota}>
@@ -58,12 +59,12 @@ function Uses({ tenant }: { readonly tenant: Schemas['OperatorTenant'] }) {
     <Facts
       label={tenant.name}
       facts={[
-        [tenants.model, tenant.order_model],
+        [text.tenant.model, tenant.order_model],
         [tenants.size, size(tenant.log_bytes)],
-        [tenants.records, number(tenant.records) || '–'],
-        [tenants.users, number(tenant.users)],
-        [tenants.clients, number(tenant.clients)],
-        [tenants.webhooks, number(tenant.webhooks)],
+        [text.tables.records, number(tenant.records) || '–'],
+        [text.users.title, number(tenant.users)],
+        [text.clients.title, number(tenant.clients)],
+        [text.webhooks.title, number(tenant.webhooks)],
         ...quotas,
       ]}
     />

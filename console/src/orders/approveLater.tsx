@@ -57,7 +57,7 @@ export function useApproveLater(): (order: Named) => void {
         <Group justify="space-between" wrap="nowrap">
           <Text size="sm">{text.orders.toBeApproved(name)}</Text>
           <Button size="compact-sm" variant="default" style={{ flexShrink: 0 }} onClick={takeBack}>
-            {text.orders.takeBack}
+            {text.tables.undo}
           </Button>
         </Group>
       ),

@@ -56,7 +56,7 @@ export function RecordHistory({ table, recordId, now, children }: Props) {
             {step > 0 && <Past at={changes[step]?.occurred_at ?? ''} onNow={() => show(0)} />}
             {changes.length > 1 && <Steps changes={changes} step={step} onStep={show} />}
             {children(recordAt(now, changes, step), changes[step])}
-            <Title order={2}>{text.tables.history}</Title>
+            <Title order={2}>{text.orders.history}</Title>
             <Timeline bulletSize={12} lineWidth={2} active={changes.length}>
               {changes.map((change, at) => (
                 <Timeline.Item key={`${change.id} ${change.change}`} title={<What change={change} />}>
