@@ -32,7 +32,7 @@ export function Activity() {
   };
   const choice = (name: 'kind' | 'table', data: readonly { readonly value: string; readonly label: string }[]) => (
     <Select
-      label={text.activity[name]}
+      label={name === 'kind' ? text.activity.kind : text.tables.one}
       searchable
       clearable
       data={[...data]}

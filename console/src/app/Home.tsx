@@ -25,7 +25,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 export function Home() {
   const { isReader } = useRoles();
-  const { home, menu, orders: text, common } = useText();
+  const { home, menu, orders: text, common, status } = useText();
   const counts = useQuery(read.orderCountsQuery).data;
   const latest = useQuery({
     queryKey: ['orders', 'latest'],
@@ -44,7 +44,7 @@ export function Home() {
       <SimpleGrid cols={{ base: 2, md: 3, xl: 6 }}>
         <Figure label={menu.toValidate} value={counts?.toValidate} to="/orders" />
         {hasDate && <Figure label={text.overdue} value={overdue} to="/orders" search={late} isBad={overdue !== 0} />}
-        <Figure label={menu.refused} value={counts?.refused} to="/refused" isBad={Number(counts?.refused) > 0} />
+        <Figure label={status.submit_failed} value={counts?.refused} to="/refused" isBad={Boolean(counts?.refused)} />
         {isReader && <FiguresOfReaders />}
       </SimpleGrid>
       <Title order={2}>{home.lastOrders}</Title>

@@ -60,14 +60,12 @@ export type Invitation = { readonly email: string; readonly password: string };
 export const linkOf = (invited: Invitation): string =>
   `${window.location.origin}/console/welcome#${new URLSearchParams(invited)}`;
 
-function invitationIn(fragment: string): Invitation {
-  const given = new URLSearchParams(fragment);
-  return { email: given.get('email') ?? '', password: given.get('password') ?? '' };
-}
-
 /** The page behind the link, where a new colleague chooses a password. */
 export function Welcome() {
-  const [invited] = useState(() => invitationIn(window.location.hash.slice(1)));
+  const [invited] = useState((): Invitation => {
+    const given = new URLSearchParams(window.location.hash.slice(1));
+    return { email: given.get('email') ?? '', password: given.get('password') ?? '' };
+  });
   return (
     <Center component="main" mih="100vh" p="md">
       <PasswordForm invited={invited} />

@@ -24,7 +24,7 @@ function useMenu({ roles: own }: Pick<User, 'roles'>): readonly MenuGroup[] {
       label: menu.orders,
       entries: [
         { to: '/orders', label: menu.toValidate, ...counted(counts?.toValidate) },
-        { to: '/refused', label: menu.refused, ...counted(counts?.refused) },
+        { to: '/refused', label: text.status.submit_failed, ...counted(counts?.refused) },
         { to: '/archive', label: menu.archive },
       ],
     },

@@ -50,7 +50,6 @@ export const en = {
     open: 'Open the menu',
     home: 'Home',
     toValidate: 'To Validate',
-    refused: 'Refused by the ERP',
     archive: 'Archive',
     guide: 'Guide',
     signOut: 'Sign out',
@@ -397,7 +396,6 @@ export const en = {
     actor: 'Name or id of who did it',
     record: 'Record id',
     only: 'Show only this',
-    table: 'Table',
     request: 'Request',
     differences: 'What it changed',
     counts: (created: number, updated: number, deleted: number) =>

@@ -52,7 +52,6 @@ export const nl: Text = {
     open: 'Menu openen',
     home: 'Start',
     toValidate: 'Te valideren',
-    refused: 'Geweigerd door het ERP',
     archive: 'Archief',
     guide: 'Handleiding',
     signOut: 'Uitloggen',
@@ -404,7 +403,6 @@ export const nl: Text = {
     actor: 'Naam of id van wie het deed',
     record: 'Record-id',
     only: 'Alleen dit tonen',
-    table: 'Tabel',
     request: 'Verzoek',
     differences: 'Wat het wijzigde',
     counts: (created: number, updated: number, deleted: number) =>

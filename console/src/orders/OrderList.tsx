@@ -40,7 +40,7 @@ function OrderList({ queue }: { readonly queue: Queue }) {
   });
   const showFirst = ({ page: _, ...shown }: OrdersSearch) => show(shown);
   const title =
-    queue === TO_VALIDATE ? text.menu.toValidate : queue === REFUSED ? text.menu.refused : text.menu.archive;
+    queue === TO_VALIDATE ? text.menu.toValidate : queue === REFUSED ? text.status.submit_failed : text.menu.archive;
   const none =
     queue === TO_VALIDATE ? text.orders.none : queue === REFUSED ? text.orders.noneRefused : text.orders.noneArchived;
   return (
