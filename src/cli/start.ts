@@ -44,8 +44,8 @@ export const start = command({
     // Nothing of the former log is left in memory. The engine may still be coming back.
     while ((await Promise.race([signal, service.replaced])) === undefined) {
       await service.stop().catch((err: unknown) => log.warn({ err }, 'not all of the service could be closed'));
-      const again = () => startService(samePort, log, roles);
-      const starting = retry(again, { until: Date.now() + START_AGAIN_MS, backoff: BACKOFF, isTransient: () => true });
+      const begin = () => startService(samePort, log, roles);
+      const starting = retry(begin, { until: Date.now() + START_AGAIN_MS, backoff: BACKOFF, isTransient: () => true });
       const next = await Promise.race([signal, starting]);
       if (typeof next === 'string') process.exit(0);
       service = next;

@@ -166,8 +166,8 @@ const first = (names: readonly string[]): readonly string[] => names.slice(0, MA
 const namesIn = (fields: object): readonly string[] => first(Object.keys(fields));
 const moved = ({ status }: { readonly status: StatusChange }) => ({ status_from: status.from, status_to: status.to });
 
-type Parts = readonly unknown[];
-const countsOf = (added: Parts, changed: Parts = [], removed: Parts = []): Counts => {
+type Entries = readonly unknown[];
+const countsOf = (added: Entries, changed: Entries = [], removed: Entries = []): Counts => {
   return { created: added.length, updated: changed.length, seen: 0, deleted: removed.length };
 };
 

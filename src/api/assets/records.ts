@@ -103,7 +103,7 @@ export const records: Resource = {
       body: { limit: 'record', schema: json.ref('CreateInput'), example: { customer_reference: 'PO 4711' } },
       status: 201,
       answer: recordAnswer('The record as created; an order that was sent with its parts has them.'),
-      honours: ['idempotency-key'],
+      headers: ['idempotency-key'],
       async handle({ commands }, { req, caller, assetType, body }) {
         const written = await createRecord(commands, caller, assetType, body, idempotencyKeyOf(req));
         const list = `${req.baseUrl}${req.path}`.replace(/\/$/, '');
@@ -127,7 +127,7 @@ export const records: Resource = {
       allow: 'write',
       body: { limit: 'record', schema: json.ref('UpdateInput'), example: { processing_status: 'completed' } },
       answer: recordAnswer('The record as updated.'),
-      honours: ['if-match'],
+      headers: ['if-match'],
       async handle({ commands }, { req, caller, assetType, path: { id }, body }) {
         const precondition = preconditionOf(req);
         return taggedReply(await updateRecord(commands, caller, assetType, id, body, precondition));

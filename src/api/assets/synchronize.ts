@@ -98,7 +98,7 @@ export const synchronization: Resource = {
       summary: 'Create and update many',
       query: [DRY_RUN],
       answer: json.one('BatchResult', 'Everything was written.'),
-      honours: ['idempotency-key'],
+      headers: ['idempotency-key'],
       description: 'All items or none; matched on the unique field of the table (`unique_field` of its info).',
       allow: 'write:reference_data',
       tables: 'ReferenceTable',
@@ -130,7 +130,7 @@ export const synchronization: Resource = {
       query: [DRY_RUN],
       body: json.bodyOf(cleanUpBody, { batch_id: 'sync-2026-11-21' }),
       answer: json.one('CleanUpResult', 'The records were deleted.'),
-      honours: ['idempotency-key'],
+      headers: ['idempotency-key'],
       async handle(api, call) {
         const { req, caller, assetType, query, body } = call;
         const dryRun = isDryRun(query);

@@ -19,11 +19,11 @@ import {
   BODY_LIMITS,
   type BodyDescription,
   type Call,
-  type HonouredHeader,
   isTableOperation,
   type Operation,
   type PerTable,
   permissionOn,
+  type RequestHeader,
   type Resource,
   type Route,
   routesOf,
@@ -210,16 +210,16 @@ function documentedPath({ path: ofRoute, operation, resource }: Route) {
  * No parameters, as tools would send them with values of their own: a key that is made once, so that a second record is
  * refused, or a tag that no record has.
  */
-const HEADER_TEXTS: { readonly [name in HonouredHeader]: string } = {
+const HEADER_TEXTS: { readonly [name in RequestHeader]: string } = {
   'if-match': 'The header field If-Match may have the ETag of the record: if it has changed since, the answer is 412.',
   'idempotency-key': `The header field Idempotency-Key may have a name of at most ${MAX_STRING_LENGTH} characters for the request: sent again within ${IDEMPOTENCY_KEY_HOURS} hours, it changes nothing and gets the same answer, with Idempotency-Replayed: true.`,
 };
 
 function operationObject({ operation, resource }: Route, tables: readonly AssetType[]) {
-  const { id, summary, description, body, status = 200, honours = [], query = [] } = operation;
+  const { id, summary, description, body, status = 200, headers = [], query = [] } = operation;
   const orderType = tables.find(TABLE_KINDS.OrderTable);
   if (orderType === undefined) throw new Error('The tenant has no table of orders.');
-  const texts = [...(description === undefined ? [] : [description]), ...honours.map((name) => HEADER_TEXTS[name])];
+  const texts = [...(description === undefined ? [] : [description]), ...headers.map((name) => HEADER_TEXTS[name])];
   const parameters = [
     ...(isTableOperation(operation)
       ? [{ name: 'table', in: 'path', required: true, schema: ref(`${operation.tables ?? 'Table'}Name`) }]

@@ -234,7 +234,7 @@ export const orders: Resource = {
         example: { customer_reference: 'PO 4711', processing_status: 'validated' },
       },
       answer: orderResponse,
-      honours: ['if-match'],
+      headers: ['if-match'],
       async handle({ commands, queries }, { req, caller, tenant, path, body }) {
         const precondition = preconditionOf(req);
         if (precondition === undefined) return writtenReply(await saveOrder(commands, caller, path.id, body));

@@ -57,7 +57,7 @@ export type BodyDescription = {
   readonly read?: BodyReader;
 };
 
-export type HonouredHeader = 'if-match' | 'idempotency-key';
+export type RequestHeader = 'if-match' | 'idempotency-key';
 
 export const TABLE_KINDS = {
   Table: () => true,
@@ -93,8 +93,8 @@ export type Operation = {
   readonly description?: string;
   /** Any other parameter is refused, and one that occurs twice; 'any' allows all. None by default. */
   readonly query?: readonly QueryParameter[] | 'any';
-  /** Header fields that the operation honours; one that it does not is refused. None by default. */
-  readonly honours?: readonly HonouredHeader[];
+  /** Of these header fields, those that the operation acts on; another one is refused. None by default. */
+  readonly headers?: readonly RequestHeader[];
   /** Such work waits for its turn, as a write with a large body does in any case. */
   readonly work?: WorkKind;
   /** Quotas that it uses up: beyond one of them it is refused with 507. What frees or only reports something has none. */

@@ -1,10 +1,10 @@
-/** Parses the query of a request, and refuses unknown parameters and header fields that the operation does not honour. */
+/** Parses the query of a request, and refuses unknown parameters, and header fields that clients rely on where they do nothing. */
 import type { Request } from 'express';
 import { z } from 'zod';
 import { shownName } from '../../domain/shownName.js';
 import { badRequest } from '../errors.js';
 import { inputSchema } from '../openapi/schema.js';
-import type { HonouredHeader, QueryParameter } from './operation.js';
+import type { QueryParameter, RequestHeader } from './operation.js';
 
 /**
  * The parameters of a request's URL. Names and values are plain text: `__proto__` is a name like any other.
@@ -71,14 +71,13 @@ export function parametersCheck(parameters: readonly QueryParameter[]): (query: 
   };
 }
 
-/**
- * Makes a check that throws HttpError 400 for a field on which the client relies and that the operation does not honour.
- */
-export function refusedHeadersCheck(method: string, honoured: readonly HonouredHeader[]): (req: Request) => void {
-  const refused = (['if-match', 'idempotency-key'] as const).filter((name) => !honoured.includes(name));
+/** Makes a check that throws HttpError 400 for a header field that the client relies on and that would do nothing. */
+export function refusedHeadersCheck(method: string, known: readonly RequestHeader[]): (req: Request) => void {
   return ({ headers }) => {
-    for (const name of refused) {
-      if (headers[name] !== undefined) throw badRequest(`${method} does not honour ${name} here; send it without.`);
-    }
+    if (headers['if-match'] !== undefined && !known.includes('if-match'))
+      throw badRequest(`If-Match has no effect on this ${method}: send it without.`);
+    if (headers['idempotency-key'] === undefined || known.includes('idempotency-key')) return;
+    if (method === 'POST') throw badRequest('Idempotency-Key has no effect on this POST: send it without.');
+    throw badRequest(`Idempotency-Key is not needed on ${method}: a ${method} can be repeated.`);
   };
 }

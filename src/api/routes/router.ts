@@ -103,9 +103,9 @@ function passChecks(checks: readonly Check[], api: Api, req: Request, res: Respo
 }
 
 function handlerOf(api: Api, method: Method, operation: Operation): RequestHandler {
-  const { query: parameters = [], body: described, status = 200, honours = [] } = operation;
+  const { query: parameters = [], body: described, status = 200, headers = [] } = operation;
   const checkQuery = parameters === 'any' ? () => {} : parametersCheck(parameters);
-  const checkHeaders = refusedHeadersCheck(method, honours);
+  const checkHeaders = refusedHeadersCheck(method, headers);
   const readBody = described === undefined ? undefined : bodyReader(api, described);
   const checkGrowth = growthCheck(api, operation);
 

@@ -68,15 +68,15 @@ export async function loadTable({ records: reads }: Queries, tenant: string, ass
  * @param sharing as of a `Write`
  * @throws as `writeStream`
  */
-export function writeTable<State, Asked = never>(
+export function writeTable<State, Needed = never>(
   ports: TablePorts,
   caller: Caller,
   { name }: AssetType,
-  read: (wanted: readonly Asked[]) => Promise<Loaded<State>>,
+  read: (wanted: readonly Needed[]) => Promise<Loaded<State>>,
   decide: Change<State, ReferenceTableEvent>['decide'],
-  sharing: Pick<Write<State, ReferenceTableEvent, Asked>, 'wanted' | 'shared'> = {},
+  sharing: Pick<Write<State, ReferenceTableEvent, Needed>, 'wanted' | 'shared'> = {},
 ): Promise<Written<State, ReferenceTableEvent>> {
-  const load = async (_: number, longest: Caller, wanted: readonly Asked[]): Promise<Loaded<State>> => {
+  const load = async (_: number, longest: Caller, wanted: readonly Needed[]): Promise<Loaded<State>> => {
     await untilShown(ports, longest, name);
     return read(wanted);
   };

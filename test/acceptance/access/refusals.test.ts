@@ -54,7 +54,10 @@ const promised = (name: string, value: string, more: RequestOptions = body({})):
   ...more,
   headers: { [name]: value },
 });
-const unhonoured = (name: string): string => `does not honour ${name.toLowerCase()} here`;
+const withoutEffect = (name: string, method: string): string =>
+  name === 'Idempotency-Key' && method === 'PUT'
+    ? 'Idempotency-Key is not needed on PUT: a PUT can be repeated.'
+    : `${name} has no effect on this ${method}: send it without.`;
 const numbers = (count: number): string => Array.from({ length: count }, (_, n) => n).join(',');
 const webhookWith = (customData: string): RequestOptions =>
   raw(`{"url":"https://127.0.0.1:9/","custom_data":${customData}}`);
@@ -250,7 +253,7 @@ const PROMISES: readonly Row[] = (
   method,
   path,
   promised(name, value, method === 'GET' ? {} : body({})),
-  unhonoured(name),
+  withoutEffect(name, method),
 ]);
 
 const BROWSER = { headers: { accept: 'text/html,application/xhtml+xml' } };

@@ -41,7 +41,7 @@ const VERSIONS: How[] = ['changed', 'deleted'];
 const MOST_AT_ONCE = 1_001;
 
 /** A space as it is asked. One that does not exist has no states. */
-type Asked = {
+type SpaceReads = {
   readonly states: Database['states'];
   readonly s: string;
   readonly state: SpaceState;
@@ -63,7 +63,7 @@ export class StoredRows {
     private readonly seesHidden: boolean,
   ) {}
 
-  async #asked(database: Database, { tenant: id, space }: SpaceRef, cancellation?: Cancellation): Promise<Asked> {
+  async #asked(database: Database, { tenant: id, space }: SpaceRef, cancellation?: Cancellation): Promise<SpaceReads> {
     const tenant = await database.tenants.findOne({ _id: id });
     if (!this.seesHidden) refuseHidden(tenant?.state);
     const stored = spaceIn(tenant, space);
@@ -192,7 +192,7 @@ export async function keptCheckpoint(url: string): Promise<Checkpoint | undefine
 }
 
 const found = (
-  { states, wanted }: Asked,
+  { states, wanted }: SpaceReads,
   filter: StateFilter,
   options: Parameters<Database['states']['find']>[1] = {},
 ): FindCursor<WholeState> => {
@@ -201,7 +201,7 @@ const found = (
 };
 
 /** Of keys that no row has: the last rows that had them. */
-async function formerIds(asked: Asked, keys: string[], at: Position = OPEN): Promise<Map<string, string>> {
+async function formerIds(asked: SpaceReads, keys: string[], at: Position = OPEN): Promise<Map<string, string>> {
   if (keys.length === 0) return new Map();
   const t = { $lte: Math.min(at, asked.state.progress) };
   const deleted = await found(asked, { s: asked.s, k: { $in: keys }, t, h: 'deleted' }).toArray();
@@ -210,7 +210,7 @@ async function formerIds(asked: Asked, keys: string[], at: Position = OPEN): Pro
 }
 
 /** States that rows had at a position, or have. */
-const shownAt = ({ s, state: { progress } }: Asked, at: Position = progress): StateFilter =>
+const shownAt = ({ s, state: { progress } }: SpaceReads, at: Position = progress): StateFilter =>
   at >= progress ? visibleAt(s, progress) : { s, f: { $lte: at }, t: { $gt: at } };
 
 function versionFilters({ id, ended, begun, how }: VersionQuery, progress: Position): StateFilter[] {

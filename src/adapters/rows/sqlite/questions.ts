@@ -6,7 +6,7 @@ import { makeIndex } from './indexes.js';
 import { lossOf } from './layout.js';
 import type { TenantRows } from './pages.js';
 
-type Asked<Kind extends 'rows' | 'page' | 'versions'> = {
+type ReadQuestion<Kind extends 'rows' | 'page' | 'versions'> = {
   readonly kind: Kind;
   readonly space: string;
   readonly query: Parameters<RowReads[Kind]>[1];
@@ -14,9 +14,9 @@ type Asked<Kind extends 'rows' | 'page' | 'versions'> = {
 export type Question = { readonly tenant: string } & (
   | { readonly kind: 'progress' }
   | { readonly kind: 'spaces' }
-  | Asked<'rows'>
-  | Asked<'page'>
-  | Asked<'versions'>
+  | ReadQuestion<'rows'>
+  | ReadQuestion<'page'>
+  | ReadQuestion<'versions'>
   | { readonly kind: 'makeIndex'; readonly space: string; readonly spec: string }
 );
 
