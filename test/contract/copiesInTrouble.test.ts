@@ -68,8 +68,12 @@ test('rows that are lost while they are copied, and the copy, have files of thei
   await writer.apply(copyOf('acme'), { writes: [], position: 1 });
   const file = readlinkSync(join(directory, 'acme.db'));
   rmSync(join(directory, file));
-  new RowFiles(directory).lose('acme');
+  const lose = () => new RowFiles(directory).lose('acme', join(directory, file));
+  lose();
   expect(await writer.keep(undefined)).toEqual([expect.any(RowsLostError)]);
+  // Another reader finds it lost when others have taken its place.
+  lose();
+  expect(await writer.keep(undefined)).toEqual([]);
   await writer.remove(copyOf('acme'));
   expect(existsSync(join(directory, 'acme.db'))).toBe(true);
   await writer.close();

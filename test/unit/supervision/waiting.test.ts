@@ -10,15 +10,3 @@ test('groups go on in turn, and each of their callers in order', async () => {
   await Promise.all([...many, wait('b', 'b1'), wait('c', 'c1'), wait('b', 'b2')]);
   expect(wentOn).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4']);
 });
-
-test('who waits again while others of the group wait goes on after them', async () => {
-  const wentOn: string[] = [];
-  const twice = async (name: string) => {
-    await nextTurn('a');
-    wentOn.push(name);
-    await nextTurn('a');
-    wentOn.push(`${name} again`);
-  };
-  await Promise.all([twice('1'), twice('2')]);
-  expect(wentOn).toEqual(['1', '2', '1 again', '2 again']);
-});

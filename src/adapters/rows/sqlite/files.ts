@@ -111,8 +111,7 @@ export class RowFiles {
     rmSync(this.#link(tenant), { force: true });
   }
 
-  #drop(tenant: string): void {
-    const file = this.#open.get(tenant)?.file ?? this.current(tenant);
+  #drop(tenant: string, file = this.#open.get(tenant)?.file ?? this.current(tenant)): void {
     this.#open.delete(tenant);
     if (file !== undefined) removeDatabase(file);
   }
@@ -127,10 +126,10 @@ export class RowFiles {
     }
   }
 
-  /** Removes a file that was found damaged. Its link stays, so readers know that rows are missing. */
-  lose(tenant: string): void {
+  /** Removes a damaged file, not one that has taken its place. Its link stays, so readers know that rows are missing. */
+  lose(tenant: string, file: string | undefined): void {
     writeFileSync(join(this.directory, LOST), '');
-    this.#drop(tenant);
+    this.#drop(tenant, file);
   }
 
   lost(): readonly string[] {

@@ -39,23 +39,23 @@ function answerTo(question: Exclude<Question, { kind: 'makeIndex' }>, rows: Tena
 
 export async function replyTo(question: Question, files: RowFiles): Promise<Reply> {
   const { tenant } = question;
+  const file = files.current(tenant);
   try {
     if (question.kind !== 'makeIndex') {
-      const rows = files.rowsOf(tenant);
+      const rows = files.rowsOf(tenant, file);
       const start = performance.now();
       // All statements see the file at one moment, for one lock of it, which costs more than a short statement.
       const answer = rows.db.transaction(() => answerTo(question, rows))();
       const isSlow = question.kind === 'page' && performance.now() - start > SLOW_MS;
       return { kind: 'answer', answer, wanted: isSlow ? rows.wanted : undefined };
     }
-    const file = files.current(tenant);
     if (file !== undefined) await makeIndex(file, question.space, question.spec);
     return { kind: 'answer', answer: undefined };
   } catch (error) {
     if (error instanceof RowsUnavailableError) return { kind: 'unavailable', message: error.message };
     const loss = lossOf(error);
     if (loss === undefined) return { kind: 'error', error: sendable(error) };
-    files.lose(tenant);
+    files.lose(tenant, file);
     const message = `The rows of ${tenant} cannot be read, and are made again from the event log.`;
     return { kind: 'unavailable', message };
   }
