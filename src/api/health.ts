@@ -46,9 +46,9 @@ export const health: Resource = {
         'With METRICS_TOKEN set, it needs that bearer token; otherwise it answers only programs on the machine of the service, at `localhost`, a loopback address or BASE_HOST.',
       allow: 'anyone',
       answer: { description: 'Figures for Prometheus.', content: { 'text/plain': { schema: json.text } } },
-      async handle({ config, metrics: { registry } }, { req }) {
+      async handle({ config, metrics }, { req }) {
         requireMetricsAccess(config, req);
-        return { headers: { 'Content-Type': registry.contentType }, body: await registry.metrics() };
+        return { headers: { 'Content-Type': metrics.registry.contentType }, body: await metrics.text() };
       },
     },
   },

@@ -1,5 +1,6 @@
 /** Metrics for Prometheus (text format 0.0.4) of all requests, and what the registry said each minute of the last day. */
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { singleFlight } from '../supervision/waiting.js';
 
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Shown for what took longer. */
@@ -10,6 +11,8 @@ const LOOKS_KEPT = 1_440;
 export class ServiceMetrics {
   /** Other modules register their metrics here as well. */
   readonly registry = new Registry();
+  /** Takes milliseconds: hundreds that ask at once would stop all others for seconds. */
+  readonly text = singleFlight(() => this.registry.metrics());
   readonly #requests: Histogram<'method' | 'route' | 'status'>;
   /** In memory: a restart begins again. */
   #looks: readonly Look[] = [];
