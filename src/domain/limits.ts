@@ -44,8 +44,8 @@ export const REPORTS_BEYOND_QUOTA_PERCENT = 10;
 /** A larger page is refused, as it would fill the memory. */
 export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 /**
- * Of an order with the records that it names, each for each reference to it. A page of a history, or a piece of an undo, ends
- * before it would have more, with at least one entry.
+ * Bytes of an order's document; a record counts once for each reference to it. A page of a history and a piece of an undo have
+ * no more either, except for a single entry.
  */
 export const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
 /** Errors in an answer; entries on a page of what is read at a cost: histories, activity, replays, differences. */

@@ -12,7 +12,7 @@ type Backoff = {
 export const doubled = (firstMs: number, longestMs: number, failures: number): number =>
   Math.min(longestMs, firstMs * 2 ** failures);
 
-/** The wait in milliseconds after so many failures in a row before the last. */
+/** The wait after a failure, in milliseconds. @param failures in a row before this one */
 export const backoffMs = ({ firstMs, longestMs, jitter = 0.2 }: Backoff, failures: number): number =>
   doubled(firstMs, longestMs, failures) * (1 - jitter + 2 * jitter * Math.random());
 

@@ -130,10 +130,7 @@ export class Gate {
     if (!this.#hasRoom('inFlight', entry)) return this.#delayMs(receiver, redeliveries);
     if (this.#deliveries.has(deliveryId)) return DUPLICATE_DELAY_MS;
     // Who asked for nothing lately has no turns left over.
-    for (const [one, among] of [
-      [tenant, this.#all],
-      [receiver, tenant],
-    ] as const)
+    for (const { one, among } of this.#takingTurns(entry))
       if (one.inFlight === 0) one.turn = Math.max(one.turn, among.clock);
     this.#use('inFlight', entry, 1);
     this.#tenants.set(endpoint.tenant, tenant);
@@ -233,16 +230,19 @@ export class Gate {
     return tenant.slots < free || (receiver.attemptMs !== undefined && receiver.slots === 0);
   }
 
+  #takingTurns({ tenant, receiver }: Entry): readonly { readonly one: Share; readonly among: Share }[] {
+    return [
+      { one: tenant, among: this.#all },
+      { one: receiver, among: tenant },
+    ];
+  }
+
   #fillSlots(): void {
     for (let entry = this.#next(); entry !== undefined; entry = this.#next()) {
       this.#use('slots', entry, 1);
-      const { receiver, tenant } = entry;
-      for (const [one, among] of [
-        [tenant, this.#all],
-        [receiver, tenant],
-      ] as const) {
+      for (const { one, among } of this.#takingTurns(entry)) {
         among.clock = Math.max(among.clock, one.turn);
-        one.turn += expectedMs(receiver);
+        one.turn += expectedMs(entry.receiver);
       }
       const decide = this.#waiting.get(entry);
       this.#waiting.delete(entry);

@@ -64,7 +64,7 @@ it('secrets: the same, and a client is not locked out in its own network by some
   expect((await ask('203.0.113.7')).status).toBe(200);
 });
 
-it('whoever tries one account after the other is stopped, and others go on from elsewhere', async () => {
+it('a network that tries one account after the other is stopped, and another network is not', async () => {
   const clients = Array.from({ length: GUESSES_OF_NETWORK }, (_, n) => `das_nobody_${n}`);
   const ask = (client_id: string, address = '2001:db8:7:8::1') =>
     acme().requestToken({ grant_type: 'client_credentials', client_id, client_secret: 'wrong' }, from(address));

@@ -402,7 +402,7 @@ export const en = {
       `${created} created, ${updated} updated, ${deleted} deleted`,
     proof: 'Proof that it is in the log',
     proved: (index: number, size: string, log: string, root: string) =>
-      `The event is number ${index} of the ${size} that the latest checkpoint of ${log} covers, with the root ${root}. Whoever keeps checkpoints sees whether it was changed.`,
+      `The event is number ${index} of the ${size} that the latest checkpoint of ${log} covers, with the root ${root}. An earlier checkpoint that was kept shows whether it was changed since.`,
     downloadProof: 'Download the proof',
     operation: 'Operation',
     correlation: 'Correlation',
