@@ -14,7 +14,7 @@ import { WakeUp } from '../supervision/waiting.js';
 import { EventNotAppliedError } from './rows.js';
 
 /** How long a turn of a tenant takes, in milliseconds: it ends with the slice that passes this. */
-const TURN_MS = 50;
+const TURN_MS = 5;
 
 export type SlicesOf = (
   tenant: string,
@@ -108,7 +108,7 @@ export class FollowedTenant {
     this.#items += itemsIn(event);
   }
 
-  /** Applies what waits for about 50 ms, or one slice, to the store or a copy. @throws what an engine throws */
+  /** Applies what waits for some milliseconds, or one slice, to the store or a copy. @throws what an engine throws */
   async turn(store: RowWriter, slicesOf: SlicesOf, onApplied: (position: Position) => void): Promise<TurnEnd> {
     const until = performance.now() + TURN_MS;
     const { begun } = this;

@@ -6,6 +6,7 @@ import { changeOfOrder, type OrderChange } from '../domain/order/order.js';
 import { orderStream } from '../domain/streams.js';
 import type { EventStore, Revision } from '../ports/eventStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
+import { nextTurn } from '../supervision/waiting.js';
 import type { ActivityEntry } from './activity.js';
 
 /** One line of an order's history, for auditors. */
@@ -30,6 +31,8 @@ export async function* orderHistory(
       const { occurredAt: at, actor, correlationId, causationId } = metadata;
       const change = changeOfOrder({ type: eventType, data } as OrderEvent, orderModel, orderId);
       yield { position, revision, eventId, eventType, at, actor, correlationId, causationId, ...change };
+      // To tell the changes of many lines takes a while.
+      await nextTurn(name);
     }
     from = slice.next;
   }

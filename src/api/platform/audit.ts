@@ -9,6 +9,7 @@ import { MAX_READ_BYTES } from '../../domain/limits.js';
 import { deliveryStream, orderStream } from '../../domain/streams.js';
 import type { Revision } from '../../ports/eventStore.js';
 import { AnswerTooLargeError } from '../../queries/storedRecord.js';
+import { nextTurn } from '../../supervision/waiting.js';
 import { untilShown } from '../assets/moments.js';
 import { replaySteps } from '../assets/replay.js';
 import type { Api } from '../deps.js';
@@ -35,6 +36,9 @@ const WHY_UNPROVED = {
 
 const notReady = () => unavailable('The tree over the log is not made yet.');
 
+/** As much is compressed in a few milliseconds. */
+const PIECE_BYTES = 131_072;
+
 /** Files are compressed while they are made. Names are ours, so nothing of what users wrote becomes a path. */
 class Archive {
   readonly #made: Uint8Array[] = [];
@@ -45,12 +49,15 @@ class Archive {
   });
 
   /** @throws AnswerTooLargeError */
-  file(name: string, content: string | Uint8Array): void {
+  async file(name: string, content: string | Uint8Array): Promise<void> {
     const bytes = Buffer.from(content);
     this.count(bytes.length);
     const file = new ZipDeflate(name);
     this.#zip.add(file);
-    file.push(bytes, true);
+    for (let at = 0; at <= bytes.length; at += PIECE_BYTES) {
+      file.push(bytes.subarray(at, at + PIECE_BYTES), at + PIECE_BYTES > bytes.length);
+      await nextTurn();
+    }
   }
 
   /** @throws AnswerTooLargeError */
@@ -85,7 +92,7 @@ async function exportReply(api: Api, { req, caller, tenant, path }: Call): Promi
   }
   if (replay.length === 0) throw new NotFoundError(`There is no order ${orderId}.`);
   const about = { tenant: tenant.name, order_id: orderId, exported_at: commands.now() };
-  archive.file('replay.json', `${JSON.stringify(about).slice(0, -1)},"data":[\n${replay.join(',\n')}\n]}\n`);
+  await archive.file('replay.json', `${JSON.stringify(about).slice(0, -1)},"data":[\n${replay.join(',\n')}\n]}\n`);
   const unproved: string[] = [];
   for (const [name, stream] of streams) {
     for (let from: Revision | undefined = 0; from !== undefined; ) {
@@ -95,19 +102,19 @@ async function exportReply(api: Api, { req, caller, tenant, path }: Call): Promi
       for (const event of found.events) {
         const file = `${stream}-${String(event.revision).padStart(NUMBER_DIGITS, '0')}`;
         const { leaf } = event;
-        archive.file(`events/${file}.json`, `${leaf}\n`);
+        await archive.file(`events/${file}.json`, `${leaf}\n`);
         if ('unproved' in event) unproved.push(`- ${file}: ${WHY_UNPROVED[event.unproved]}\n`);
-        else archive.file(`proofs/${file}.json`, `${JSON.stringify({ data: { leaf, proof: event.proof } })}\n`);
+        else await archive.file(`proofs/${file}.json`, `${JSON.stringify({ data: { leaf, proof: event.proof } })}\n`);
       }
       from = found.next;
     }
   }
-  archive.file('checkpoint', checkpoint.note);
-  archive.file('key', `${checkpoint.key}\n`);
-  for (const name of VERIFIERS) archive.file(`verifier/${name}`, await readFile(new URL(name, SNIPPETS)));
+  await archive.file('checkpoint', checkpoint.note);
+  await archive.file('key', `${checkpoint.key}\n`);
+  for (const name of VERIFIERS) await archive.file(`verifier/${name}`, await readFile(new URL(name, SNIPPETS)));
   const howToCheck = await readFile(new URL('HOW-TO-CHECK.md', SNIPPETS), 'utf8');
   const without = unproved.length === 0 ? '' : `\nEvents without a proof:\n\n${unproved.join('')}`;
-  archive.file('HOW-TO-CHECK.md', `${howToCheck}${without}`);
+  await archive.file('HOW-TO-CHECK.md', `${howToCheck}${without}`);
   const body = archive.end();
   await recordAccess(commands, caller, [{ type: 'OrderExported', data: { orderId } }]);
   const headers = {
