@@ -23,8 +23,8 @@ type KeyUse = {
   readonly body: string;
   /** Id of the record that it created, or of the order. */
   readonly subject?: string;
-  /** Of its first event; unset if an earlier release carried it out. */
-  readonly revision?: Revision;
+  /** Of its first event. */
+  readonly revision: Revision;
   /** Of that event. */
   readonly position: Position;
   /** Names of an answer with their values. */
@@ -78,9 +78,8 @@ export async function requireUnused({ rows, now }: KeyReads, { tenant, key }: Ca
   if (key === undefined || rows === undefined) return;
   const [row] = (await rows.rows({ tenant, space: KEYS.name }, { ids: [key.id], keys: [] })).rows;
   if (row === undefined) return;
-  const { used_at: usedAt, counts = '{}', ...use } = JSON.parse(row.data);
-  // Without a position an earlier release had begun the request, and not ended it.
-  if (use.position !== undefined && !isOver(usedAt, now())) throw usedFor({ ...use, counts: JSON.parse(counts) }, key);
+  const { used_at: usedAt, counts, ...use } = JSON.parse(row.data);
+  if (!isOver(usedAt, now())) throw usedFor({ ...use, counts: JSON.parse(counts) }, key);
 }
 
 /**

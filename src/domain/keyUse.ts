@@ -17,16 +17,3 @@ export function useOf(event: ReadEvent): { readonly id: string; readonly fields:
   const counts = JSON.stringify(key.counts ?? {});
   return { id: key.id, fields: { body: key.body, subject, revision, position, counts, used_at: metadata.occurredAt } };
 }
-
-/** Of `RequestAccepted`, which earlier releases wrote first: the record that it was to create. */
-export function acceptedUse({ data, metadata }: ReadEvent): Fields {
-  const { body, id } = data as { readonly body: string; readonly id: string };
-  return { body, subject: id, used_at: metadata.occurredAt };
-}
-
-/** Of `RequestAnswered`, which has the answer. The record that it shows is read from the past of its table. */
-export function answeredUse({ data, position }: ReadEvent): Fields {
-  const { id, record: _, lists: __, left: ___, counts, ...told } = data as { readonly [name: string]: unknown };
-  const set = { position, counts: JSON.stringify({ ...(counts as object | undefined), ...told }) };
-  return typeof id === 'string' ? { ...set, subject: id } : set;
-}

@@ -60,9 +60,8 @@ export const KEYS = space('keys', 'Keys', 'Requests with an Idempotency-Key.', [
   plainString('body'),
   /** Id of the record that was created, or of the order. */
   plainString('subject'),
-  /** Of the event, in its stream; unset where an earlier release kept the answer. */
+  /** Of the event, in its stream. */
   integer('revision'),
-  /** Of the event. Unset: an earlier release has begun the request, and not ended it. */
   integer('position'),
   /** JSON text of what the answer counts. */
   longText('counts'),

@@ -49,8 +49,7 @@ export async function upsertBatch(
   const write = (own: Caller) => writeBatch({ commands, caller: own, assetType }, items, dryRun);
   const request = { table: assetType.name, key, body: ['batch', ...items] };
   return once<BatchResult>(commands, caller, request, write, ({ position, revision, counts }) => {
-    const { operationId = String(revision) } = counts as { readonly operationId?: string };
-    return { position, counts: counts as BatchCounts, operationId };
+    return { position, counts: counts as BatchCounts, operationId: String(revision) };
   });
 }
 
