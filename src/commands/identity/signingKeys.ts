@@ -36,6 +36,10 @@ export function opens(box: Pick<SecretBox, 'open'>, sealed: string): boolean {
   }
 }
 
+/** Sealed under the first key of SECRETS_KEY; undefined where it is already, and where no key opens it. */
+export const resealed = (box: SecretBox, sealed: string): string | undefined =>
+  opens(box, sealed) ? box.reseal(sealed) : undefined;
+
 function newKey(box: SecretBox): SealedKey {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const kid = randomBytes(32).toString('base64url');
@@ -95,12 +99,10 @@ export async function rotateSigningKey(commands: SigningKeyCommands, actor: Call
 export async function resealSigningKeys(commands: SigningKeyCommands, actor: Caller['actor']): Promise<number> {
   let keys: readonly SealedKey[] = [];
   await write(commands, actor, (stored) => {
-    keys = stored
-      .filter(({ sealedKey }) => opens(commands.secretBox, sealedKey))
-      .flatMap(({ kid, sealedKey }) => {
-        const resealed = commands.secretBox.reseal(sealedKey);
-        return resealed === undefined ? [] : [{ kid, sealedKey: resealed }];
-      });
+    keys = stored.flatMap(({ kid, sealedKey: sealed }) => {
+      const sealedKey = resealed(commands.secretBox, sealed);
+      return sealedKey === undefined ? [] : [{ kid, sealedKey }];
+    });
     return keys.length === 0 ? [] : [{ type: 'SigningKeysResealed', data: { keys } }];
   });
   return keys.length;

@@ -9,7 +9,7 @@ import { webhooksStream } from '../../domain/streams.js';
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../domain/webhook/catalogue.js';
 import type { CustomData, DisabledCause, WebhookEvent } from '../../domain/webhook/events.js';
 import { parseBody, shortText } from '../body.js';
-import { type Caller, type Commands, UnopenableSecretError, ValidationError } from '../context.js';
+import { type Caller, type Commands, ValidationError } from '../context.js';
 import {
   changesOf,
   type DirectoryChange,
@@ -19,6 +19,7 @@ import {
   writeDirectory,
   writeWebhook,
 } from '../identity/directoryWriter.js';
+import { resealed } from '../identity/signingKeys.js';
 
 const isTarget = (text: string): boolean => {
   if (!URL.canParse(text)) return false;
@@ -132,33 +133,19 @@ export async function rotateWebhookSecret(commands: WebhookCommands, caller: Cal
   return { ...(await writeWebhook(commands, caller, id, () => [rotated])), secret };
 }
 
-export type ResealReport = {
-  /** How many were sealed again. */
-  readonly resealed: number;
-  /** Webhooks whose secrets no key opens; they are left as they are. */
-  readonly unopenable: readonly { readonly tenant: string; readonly webhookId: string }[];
-};
-
 /**
  * Seals again, under the first key, each secret of the tenant's webhooks that is under another key. It is one append,
  * decided on the current stream, so that a secret that is replaced meanwhile is never brought back.
+ * @returns how many; those that no key opens are left, and the doctor names them
  */
-export async function resealWebhookSecrets(commands: WebhookCommands, caller: Caller): Promise<ResealReport> {
-  let report: ResealReport = { resealed: 0, unopenable: [] };
+export async function resealWebhookSecrets(commands: WebhookCommands, caller: Caller): Promise<number> {
+  let events: readonly WebhookEvent[] = [];
   await writeDirectory(commands, caller, webhooksStream(caller.tenant), ({ webhooks }) => {
-    const unopenable: { tenant: string; webhookId: string }[] = [];
-    const events = [...webhooks.values()].flatMap(({ id, sealedSecret: sealed }): readonly WebhookEvent[] => {
-      try {
-        const sealedSecret = commands.secretBox.reseal(sealed);
-        return sealedSecret === undefined ? [] : [{ type: 'WebhookSecretsResealed', data: { id, sealedSecret } }];
-      } catch (error) {
-        if (!(error instanceof UnopenableSecretError)) throw error;
-        unopenable.push({ tenant: caller.tenant, webhookId: id });
-        return [];
-      }
+    events = [...webhooks.values()].flatMap(({ id, sealedSecret: sealed }): readonly WebhookEvent[] => {
+      const sealedSecret = resealed(commands.secretBox, sealed);
+      return sealedSecret === undefined ? [] : [{ type: 'WebhookSecretsResealed', data: { id, sealedSecret } }];
     });
-    report = { resealed: events.length, unopenable };
     return events;
   });
-  return report;
+  return events.length;
 }
