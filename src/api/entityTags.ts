@@ -9,8 +9,6 @@ import { badRequest } from './errors.js';
 /** The header field's value. A compressed answer has other bytes, so its tag is weak. */
 export const etag = (tag: string, isCompressed = false): string => (isCompressed ? `W/"${tag}"` : `"${tag}"`);
 
-export const mayHaveAnswer = (req: Request): boolean => req.headers['if-none-match'] !== undefined;
-
 /** Whether the client holds what this tag stands for: the answer is 304. */
 export function isHeld(req: Request, tag: string): boolean {
   const given = req.headers['if-none-match'];

@@ -4,7 +4,7 @@ import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_PAGE_BYTES, MAX_READ_BYTES } from '../domain/limits.js';
 import { keepsPast } from '../domain/spaces.js';
 import type { Position } from '../ports/eventStore.js';
-import type { PageQuery, RowReads, RowsQuery, SpaceRef, SpaceState, Spaces, StoredRow } from '../ports/rowStore.js';
+import type { PageQuery, RowReads, RowsQuery, SpaceRef, Spaces, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { ALL_ROWS, cancellable, roomFor } from './asking.js';
 import { conditionsOf, type Filter, sortOf } from './conditions.js';
@@ -41,8 +41,6 @@ export type RecordPage = {
   /** The records' JSON texts joined by commas. */
   readonly records: string;
   readonly total: number;
-  /** `tableState` at the moment of this page. */
-  readonly state?: string | undefined;
 };
 
 export type ListBehind = Pick<RecordQuery, 'filters' | 'limit'> & {
@@ -79,18 +77,10 @@ export class RecordQueries {
     const assetType = this.#typeOf(table);
     const conditions = conditionsOf(filters);
     const asked = { conditions, sort: sortOf(sort), offset, limit, withTotal: true, maxCharacters: MAX_PAGE_BYTES };
-    const { rows, total = 0, state } = await this.#page(table, asked, cancellation);
+    const { rows, total = 0 } = await this.#page(table, asked, cancellation);
     const texts = onePage(rows.map((row) => rowText(row, assetType)));
     if (texts.length < Math.min(limit, total - offset)) throw new AnswerTooLargeError(PAGE_TOO_LARGE);
-    return { records: texts.join(), total, state: tagOf(state) };
-  }
-
-  /**
-   * A tag of the table's whole content: while it is unchanged, every query has the same answer. Fit for an ETag (RFC 9110
-   * §8.8.3). Undefined before the first record.
-   */
-  async tableState(table: TableRef): Promise<string | undefined> {
-    return tagOf((await this.#found(table, {})).state);
+    return { records: texts.join(), total };
   }
 
   /**
@@ -187,10 +177,6 @@ export const recordsIn = (spaces: Spaces | undefined): number =>
   [...(spaces ?? [])].reduce((sum, [name, { state }]) => (keepsPast(name) ? sum + state.rows : sum), 0);
 
 const spaceOf = ({ tenant, table }: TableRef): SpaceRef => ({ tenant, space: table });
-
-/** While it is the same, so is every answer. It names more than the position, as a log may be put back to a copy. */
-const tagOf = ({ changed, rows, revision, lastEventAt }: SpaceState): string | undefined =>
-  changed === 0 ? undefined : `${changed}.${rows}.${revision}.${lastEventAt}`;
 
 const PAGE_TOO_LARGE = `A page has at most ${MAX_PAGE_BYTES} bytes. Ask for fewer entries with perPage, or for others with filters.`;
 

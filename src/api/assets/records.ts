@@ -7,7 +7,7 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
-import { isHeld, mayHaveAnswer, preconditionOf } from '../entityTags.js';
+import { preconditionOf } from '../entityTags.js';
 import { type HttpError, methodNotAllowed, notFound, unavailable } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { type Call, CHANGES, CREATES, dataReply, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
@@ -38,20 +38,8 @@ async function pageReply(api: Api, call: Call, cancellation: Cancellation): Prom
     const found = await reads.listBehind(table, behindCursor(list, parameters), cancellation);
     return { headers, body: cursorEnvelope(api, call, found, list) };
   }
-  // Tags are compared per URL (RFC 9110 §8.8.3), so the query need not be in it.
-  const tagAt = (state: string | undefined): string | undefined =>
-    state === undefined || position !== undefined ? undefined : `${api.version}.${state}`;
-  if (position === undefined && mayHaveAnswer(req)) {
-    const tag = tagAt(await reads.tableState(table));
-    // If the client holds the page, nothing is searched.
-    if (tag !== undefined && isHeld(req, tag)) return { tag };
-  }
-  const page = await reads.list(table, list.query, cancellation);
-  return {
-    headers,
-    body: collectionEnvelope(api, call, page.records, { ...list, total: page.total }),
-    tag: tagAt(page.state),
-  };
+  const { records: found, total } = await reads.list(table, list.query, cancellation);
+  return { headers, body: collectionEnvelope(api, call, found, { ...list, total }) };
 }
 
 export const unknownRecord = (assetType: AssetType, id: string): HttpError =>

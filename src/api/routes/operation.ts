@@ -189,10 +189,10 @@ export class Call {
 
 /** A handler's answer. */
 export type Reply = {
-  /** Sent as it is. Not needed if the client holds what the tag stands for (`isHeld`). */
+  /** Sent as it is. */
   readonly body?: AnswerBody;
   readonly headers?: { readonly [name: string]: string } | undefined;
-  /** Tag of the record or page. A read without one gets a tag of its bytes. */
+  /** Of the record. A read without one gets a tag of its bytes. */
   readonly tag?: string | undefined;
   /** Position of what was written. All reads after the answer show it. */
   readonly written?: Position;
