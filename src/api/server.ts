@@ -18,7 +18,11 @@ import { areas, areasOf, healthArea } from './routeTable.js';
 const MAX_KNOWN_OPENINGS = 50_000;
 
 /** Does not listen yet: see `startHttpServer`. */
-export const createApi = (deps: ApiDeps): Express => createApp(deps, areas);
+export function createApi(deps: ApiDeps): Express {
+  const app = createApp(deps, areas);
+  deps.metrics.watch();
+  return app;
+}
 
 /** For a process that serves no clients: health and metrics only. */
 export const createHealthApi = (deps: ApiDeps): Express => createApp(deps, [healthArea]);
@@ -36,7 +40,6 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     openApi: openApiWriter(areasOf),
   };
   showWork(deps.metrics.registry, api.work);
-  deps.metrics.watch();
   const app = express();
   useExpressPrototypes(app);
   app.disable('x-powered-by');
