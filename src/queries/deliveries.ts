@@ -61,13 +61,8 @@ export type DeliveryQuery = {
   readonly limit: number;
 };
 
-/** Open deliveries of one webhook. */
-export type DeliveryBacklog = {
-  readonly tenant: string;
-  readonly webhookId: string;
-  readonly open: number;
-  readonly oldestRequestedAt: string;
-};
+/** The oldest open delivery of one webhook. */
+type OldestOpen = { readonly tenant: string; readonly webhookId: string; readonly requestedAt: string };
 
 /** Deliveries that are looked at for that: the oldest that are open, and those that failed first. */
 const HEALTH_DELIVERIES = 100;
@@ -122,16 +117,16 @@ export class DeliveryQueries {
     return first?.endedAt;
   }
 
-  /** Open deliveries by webhook; webhooks without any are left out. */
-  async backlog(tenants: Iterable<Pick<Tenant, 'name' | 'webhooks'>>): Promise<readonly DeliveryBacklog[]> {
-    const backlogs: DeliveryBacklog[] = [];
+  /** Of each webhook that has one. */
+  async oldestOpen(tenants: Iterable<Pick<Tenant, 'name' | 'webhooks'>>): Promise<readonly OldestOpen[]> {
+    const found: OldestOpen[] = [];
     for (const { name: tenant, webhooks } of tenants)
       for (const webhookId of webhooks.keys()) {
         const conditions = where({ webhook_id: webhookId, state: 'open' });
-        const { rows, total = 0 } = await this.#page(tenant, { conditions, limit: 1, withTotal: true });
-        for (const { created } of rows) backlogs.push({ tenant, webhookId, open: total, oldestRequestedAt: created });
+        const { rows } = await this.#page(tenant, { conditions, limit: 1 });
+        for (const { created } of rows) found.push({ tenant, webhookId, requestedAt: created });
       }
-    return backlogs;
+    return found;
   }
 
   #page(tenant: string, asked: Partial<PageQuery>, cancellation?: Cancellation) {

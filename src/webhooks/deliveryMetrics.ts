@@ -2,8 +2,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { TenantDirectory } from '../commands/context.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
-import type { DeliveryBacklog, DeliveryQueries } from '../queries/deliveries.js';
-import { singleFlight } from '../supervision/waiting.js';
+import type { DeliveryQueries } from '../queries/deliveries.js';
 import { type Endpoint, endpointKey } from './gate.js';
 
 const LABELS = ['tenant', 'webhook'] as const;
@@ -11,7 +10,7 @@ const OUTCOMES = ['delivered', 'failed', 'gone', 'refused_address', 'timeout'] a
 
 export type MetricsSource = {
   readonly directory: TenantDirectory;
-  readonly queries: { readonly deliveries: Pick<DeliveryQueries, 'backlog'> };
+  readonly queries: { readonly deliveries: Pick<DeliveryQueries, 'oldestOpen'> };
 };
 
 type Labels = { readonly tenant: string; readonly webhook: string };
@@ -69,14 +68,12 @@ export class DeliveryMetrics {
     const disabled = (): Values =>
       [...webhooksOf(directory).values()].flatMap(({ labels, cause }) => (cause ? [[{ ...labels, cause }, 1]] : []));
     gauge('webhook_disabled', '1 while it is disabled; the cause is admin, gone or failing.', disabled, ['cause']);
-    // One query for both gauges, since they are collected at the same time. While the rows are away, which `engine_up`
-    // reports, there are no figures rather than old ones.
-    const backlog = singleFlight(() => queries.deliveries.backlog(directory.tenants()).catch(() => []));
-    const waiting = (value: (waiting: DeliveryBacklog) => number) => async (): Promise<Values> =>
-      (await backlog()).map((each) => [{ tenant: each.tenant, webhook: each.webhookId }, value(each)]);
-    const open = waiting((each) => each.open);
-    gauge('webhook_deliveries_open', 'Deliveries that are neither made nor given up.', open);
-    const oldest = waiting((each) => Math.max(0, (Date.now() - Date.parse(each.oldestRequestedAt)) / 1000));
+    // While the rows are away, which `engine_up` reports, there are no figures rather than old ones.
+    const oldest = async (): Promise<Values> =>
+      (await queries.deliveries.oldestOpen(directory.tenants()).catch(() => [])).map(({ requestedAt, ...endpoint }) => [
+        labelsOf(endpoint),
+        Math.max(0, (Date.now() - Date.parse(requestedAt)) / 1000),
+      ]);
     gauge('webhook_oldest_open_seconds', 'How long the oldest open delivery has been waiting.', oldest);
   }
 
