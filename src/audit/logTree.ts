@@ -135,13 +135,10 @@ export async function clearTree(index: LeafIndex, directory: string): Promise<vo
   await rm(join(directory, 'tile'), { recursive: true, force: true });
 }
 
-export type OnProgress = (position: Position, head: Position) => void;
-
 /** What is in the log after a position, up to its head as it is now. @throws what the event store throws */
 export async function* untilHead(
   log: Pick<TreeLog, 'head' | 'subscribe'>,
   after: Position,
-  onProgress?: OnProgress,
 ): AsyncGenerator<EventSlice, undefined> {
   const head = await log.head();
   if (after >= head) return;
@@ -149,7 +146,6 @@ export async function* untilHead(
   try {
     for await (const slice of log.subscribe({ after, signal: ending.signal })) {
       yield slice;
-      onProgress?.(Math.min(slice.position, head), head);
       if (slice.position >= head) return;
     }
   } finally {
@@ -158,7 +154,7 @@ export async function* untilHead(
 }
 
 /** Adds what is in the log. @throws what the event store and the files throw */
-export async function catchUp(log: TreeLog, tree: LogTree, onProgress?: OnProgress): Promise<void> {
-  for await (const slice of untilHead(log, tree.position, onProgress)) await tree.add(slice);
+export async function catchUp(log: TreeLog, tree: LogTree): Promise<void> {
+  for await (const slice of untilHead(log, tree.position)) await tree.add(slice);
   tree.commit();
 }

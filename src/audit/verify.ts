@@ -4,7 +4,7 @@
  */
 import { Erasures } from '../domain/erasure.js';
 import { type EventStore, erasuresOf, type RecordedEvent } from '../ports/eventStore.js';
-import { leafHashOf, type OnProgress, type TreeLog, untilHead } from './logTree.js';
+import { leafHashOf, type TreeLog, untilHead } from './logTree.js';
 import { HASH_BYTES, TILE_WIDTH, Tree } from './merkle.js';
 import type { Checkpoint } from './note.js';
 import type { TileFiles } from './tiles.js';
@@ -41,7 +41,6 @@ export async function verifyLog(
   log: TreeLog & Pick<EventStore, 'readStream'>,
   files: TileFiles,
   { size: covered, root }: Checkpoint,
-  onProgress?: OnProgress,
 ): Promise<Verification> {
   const { erasures } = await erasuresOf(log).catch(() => ({ erasures: new Erasures() }));
   const tree = new Tree();
@@ -53,7 +52,7 @@ export async function verifyLog(
   /** Of the lowest tiles, which are read one after the other; empty where one cannot be read. */
   let tile = NONE;
   try {
-    for await (const { events } of untilHead(log, 0, onProgress))
+    for await (const { events } of untilHead(log, 0))
       for (const event of events) {
         const index = tree.size;
         const leaf = leafHashOf(event);

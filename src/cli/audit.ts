@@ -12,7 +12,7 @@ import type { EventStore } from '../ports/eventStore.js';
 import { keyDirectory, openTree, treeDirectory } from '../service/auditTree.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { openStoredLog } from '../service/engines.js';
-import { command, text, withProgressBar } from './command.js';
+import { command, text } from './command.js';
 import { CliError } from './errors.js';
 import { refuseMissingLog } from './operator.js';
 
@@ -37,7 +37,7 @@ const sign = (): Promise<string> =>
     const tree = await openTree(log, directory);
     try {
       for (;;) {
-        await withProgressBar('{bar} {percentage}%', (onProgress) => catchUp(log, tree, onProgress));
+        await catchUp(log, tree);
         // The service may have signed a longer log meanwhile.
         const note = await makeCheckpoint(tree, signingKeys, { directory, published: config.CHECKPOINT_DIR });
         if (note !== undefined) return note;
@@ -87,9 +87,7 @@ const verify = command({
       if (compared === undefined) throw new CliError('There is no checkpoint: name one with --checkpoint.');
       const faults =
         config.EVENTSTORE_URL === undefined ? checkSqliteEventStore(join(config.DATA_DIR, 'events.db')).faults : [];
-      const found = await withProgressBar('{bar} {percentage}%', (onProgress) =>
-        verifyLog(log, new TileFiles(directory), compared, onProgress),
-      );
+      const found = await verifyLog(log, new TileFiles(directory), compared);
       const problems = [...problemsIn(found, compared), ...faults];
       const { events, holds, changed = null, erased } = found;
       return { ok: problems.length === 0, problems, events, size: compared.size, holds, changed, erased };

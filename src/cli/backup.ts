@@ -11,7 +11,7 @@ import { readConfig, version } from '../config.js';
 import { KEYS, LAST_BACKUP_FILE, LOG_ID_FILE } from '../service/dataDirectory.js';
 import { openStoredLog } from '../service/engines.js';
 import { writeWhole } from '../supervision/files.js';
-import { columns, command, withProgressBar } from './command.js';
+import { columns, command } from './command.js';
 import { CliError } from './errors.js';
 import { type LogProof, proofOf } from './logProof.js';
 
@@ -62,7 +62,7 @@ export const logLines = ({ events, appends, streams, sha256 }: LogProof): string
 export async function proofOfFile(directory: string): Promise<LogProof> {
   const log = await openStoredLog({ DATA_DIR: directory, DURABILITY: 'full', EVENTSTORE_URL: undefined });
   try {
-    return await withProgressBar('prove {bar} {percentage}%', (onProgress) => proofOf(log, onProgress));
+    return await proofOf(log);
   } finally {
     await log.close();
   }

@@ -1,5 +1,4 @@
-/** The command line as a table: what a command is, how its options are parsed, and how its progress and result are shown. */
-import { SingleBar } from 'cli-progress';
+/** The command line as a table: what a command is, how its options are parsed, and how its result is shown. */
 import { Command as Definition, Option as OptionDefinition } from 'commander';
 import { EXIT_FAILURE } from './errors.js';
 
@@ -126,21 +125,4 @@ export function columns(rows: readonly (readonly string[])[]): string[] {
       .join('  ')
       .trimEnd(),
   );
-}
-
-/** Runs `work` with a progress bar, which is shown if standard error is a terminal. */
-export async function withProgressBar<T>(
-  format: string,
-  work: (onProgress: (done: number, total: number, values?: object) => void) => Promise<T>,
-): Promise<T> {
-  const bar = new SingleBar({ format, clearOnComplete: true });
-  bar.start(0, 0, { step: '', tenant: '' });
-  try {
-    return await work((done, total, values) => {
-      bar.setTotal(total);
-      bar.update(done, values);
-    });
-  } finally {
-    bar.stop();
-  }
 }

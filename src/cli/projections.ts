@@ -9,7 +9,7 @@ import { isGood, type JobReport, type JobRequest } from '../projections/rowJobs.
 import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
 import { userOf } from '../service/directoryUse.js';
 import { keptCheckpoint, openRowReads } from '../service/engines.js';
-import { columns, command, type Option, text as textOption, withProgressBar } from './command.js';
+import { columns, command, type Option, text as textOption } from './command.js';
 import { CliError } from './errors.js';
 import { operatorLink } from './installation.js';
 import { requireTenant, type Tools, withLog } from './operator.js';
@@ -77,10 +77,7 @@ export const projectionCommands = [list, verify, rebuild, retry];
 const workOn = (request: JobRequest): Promise<Outcome> =>
   withLog(async (tools) => {
     if (request.tenant !== undefined) await requireTenant(tools, request.tenant);
-    const session = await signedIn(tools);
-    const reports = await withProgressBar('{tenant} {bar} {percentage}% {value}/{total}', (onProgress) =>
-      jobDone(session, request, onProgress),
-    );
+    const reports = await jobDone(await signedIn(tools), request);
     return { ok: reports.every(isGood), reports };
   });
 
@@ -104,26 +101,19 @@ const jobNow = z.looseObject({
   state: z.string(),
   ended_at: z.string().nullable(),
   error: z.string().nullable(),
-  progress: z.object({ tenant: z.string(), done: z.number(), of: z.number() }).nullable(),
   reports: z.array(z.custom<JobReport>((report) => typeof report === 'object')),
 });
 
 /** @throws CliError that says why it failed */
-async function jobDone(
-  session: Session,
-  request: JobRequest,
-  onProgress: (done: number, of: number, values: object) => void,
-): Promise<readonly JobReport[]> {
+async function jobDone(session: Session, request: JobRequest): Promise<readonly JobReport[]> {
   const { id } = jobNow.parse(await ask(session, 'POST', '/jobs', request));
   for (;;) {
     const jobs = z.array(jobNow).parse(await ask(session, 'GET', '/jobs'));
     const job = jobs.find((each) => each.id === id);
     if (job === undefined || job.state === 'cancelled')
       throw new CliError('The job was cancelled, by an operator or by the end of the service.');
-    const { progress, reports, error } = job;
-    if (progress !== null) onProgress(progress.done, progress.of, { tenant: progress.tenant });
-    if (error !== null) throw new CliError(error);
-    if (job.ended_at !== null) return reports;
+    if (job.error !== null) throw new CliError(job.error);
+    if (job.ended_at !== null) return job.reports;
     await delay(LOOK_MS);
   }
 }
