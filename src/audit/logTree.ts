@@ -139,12 +139,13 @@ export async function clearTree(index: LeafIndex, directory: string): Promise<vo
 export async function* untilHead(
   log: Pick<TreeLog, 'head' | 'subscribe'>,
   after: Position,
+  options: { readonly maxCount?: number } = {},
 ): AsyncGenerator<EventSlice, undefined> {
   const head = await log.head();
   if (after >= head) return;
   const ending = new AbortController();
   try {
-    for await (const slice of log.subscribe({ after, signal: ending.signal })) {
+    for await (const slice of log.subscribe({ after, ...options, signal: ending.signal })) {
       yield slice;
       if (slice.position >= head) return;
     }

@@ -1,6 +1,7 @@
 /** Proves that a copy of a log equals the original. */
 import { createHash } from 'node:crypto';
-import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { untilHead } from '../audit/logTree.js';
+import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 
 /** Equal for two logs only if their contents are equal. */
 export type LogProof = {
@@ -18,26 +19,14 @@ export type Selection = (stream: string) => boolean;
 export type Append = {
   readonly stream: string;
   readonly events: readonly RecordedEvent[];
-  readonly position: Position;
 };
 
-/** The appends of the selected streams, up to a position. */
-export async function* appendsOf(
-  log: EventStore,
-  until: Position,
-  isSelected: Selection = () => true,
-): AsyncGenerator<Append, undefined> {
-  if (until === 0) return;
-  const ending = new AbortController();
-  try {
-    // A slice never splits an append, and with maxCount 1 it holds only one.
-    for await (const { events, position } of log.subscribe({ after: 0, maxCount: 1, signal: ending.signal })) {
-      const [first] = events;
-      if (first !== undefined && isSelected(first.stream)) yield { stream: first.stream, events, position };
-      if (position >= until) return;
-    }
-  } finally {
-    ending.abort();
+/** The appends of the selected streams, up to the head as it is now. */
+export async function* appendsOf(log: EventStore, isSelected: Selection = () => true): AsyncGenerator<Append> {
+  // A slice never splits an append, and with maxCount 1 it holds only one.
+  for await (const { events } of untilHead(log, 0, { maxCount: 1 })) {
+    const [first] = events;
+    if (first !== undefined && isSelected(first.stream)) yield { stream: first.stream, events };
   }
 }
 
@@ -48,11 +37,10 @@ export async function* appendsOf(
  * the index in the stream has none.
  */
 export async function proofOf(log: EventStore, isSelected?: Selection): Promise<LogProof> {
-  const head = await log.head();
   const hash = createHash('sha256');
   const places = new Map<string, number>();
   let [appends, events] = [0, 0];
-  for await (const append of appendsOf(log, head, isSelected)) {
+  for await (const append of appendsOf(log, isSelected)) {
     let place = places.get(append.stream) ?? 0;
     append.events.forEach(({ id, type, data, metadata }, index) => {
       const line = [append.stream, place, index, append.events.length, id, type, canonical(data), canonical(metadata)];

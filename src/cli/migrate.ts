@@ -139,13 +139,13 @@ async function open(given: string): Promise<EventStore> {
 
 /** @param atOnce appends in flight; 1 if the target may reorder them */
 async function copyLog(source: EventStore, target: EventStore, atOnce: number, isSelected: Selection): Promise<void> {
-  for await (const { stream, events } of appendsOf(target, await target.head()))
+  for await (const { stream, events } of appendsOf(target))
     throw new CliError(
       `The target is not empty: it has ${events[0]?.type} ${events[0]?.id} in ${stream}. Name an empty one.`,
     );
   const revisions = new Map<string, number>();
   const sent: Promise<AppendResult>[] = [];
-  for await (const { stream, events } of appendsOf(source, await source.head(), isSelected)) {
+  for await (const { stream, events } of appendsOf(source, isSelected)) {
     const last = revisions.get(stream);
     const sending = target.append(stream, events.map(copyOf), last ?? 'no-stream');
     // An error is thrown below; until then it must not end the process.
