@@ -129,7 +129,7 @@ async function addOrder(
   items: readonly SampleItem[],
 ): Promise<number> {
   const today = commands.now().slice(0, 10);
-  const { id } = await createRecord(commands, caller, demoType(commands, 'dyn_stock_order'), {
+  const created = await createRecord(commands, caller, demoType(commands, 'dyn_stock_order'), {
     customer_reference: order.reference,
     buyer_customer_party_id: partyKey(order.party),
     accounting_customer_party_id: partyKey(order.party),
@@ -137,19 +137,11 @@ async function addOrder(
     delivery_date: today,
     currency_code: 'EUR',
     accuracy: 0.97,
+    lines: order.lines.map(([itemNumber, quantity], index) => {
+      const { id: itemId = null, base_unit_code_id: unitCodeId = null } = items[itemNumber - 1] ?? {};
+      return { line_number: index + 1, item_id: itemId, unit_code_id: unitCodeId, quantity };
+    }),
   });
-  let position = 0;
-  for (const [index, [itemNumber, quantity]] of order.lines.entries()) {
-    const item = items[itemNumber - 1];
-    const line = await createRecord(commands, caller, demoType(commands, 'dyn_order_line'), {
-      order_id: id,
-      line_number: index + 1,
-      item_id: item?.id ?? null,
-      unit_code_id: item?.base_unit_code_id ?? null,
-      quantity,
-    });
-    position = line.position;
-  }
-  if (order.validated) ({ position } = await saveOrder(commands, caller, id, { processing_status: 'validated' }));
-  return position;
+  if (!order.validated) return created.position;
+  return (await saveOrder(commands, caller, created.id, { processing_status: 'validated' })).position;
 }
