@@ -96,10 +96,8 @@ async function stopOrGiveUp(service: RunningService, log: Logger): Promise<void>
   process.exit(0);
 }
 
-/** New credentials, and the first steps to paste into a shell. */
+/** New credentials, and where to go with them. */
 function welcome(address: string, { admin, client }: OpenedTenant): string[] {
-  const { client_id, client_secret } = client;
-  const body = JSON.stringify({ grant_type: 'client_credentials', client_id, client_secret });
   return [
     '',
     `The data directory was empty, so a tenant "${DEMO_TENANT}" with sample data was made:`,
@@ -107,19 +105,10 @@ function welcome(address: string, { admin, client }: OpenedTenant): string[] {
     '',
     `  admin e-mail   ${admin.email}`,
     `  admin password ${admin.password}`,
-    `  client id      ${client_id}`,
-    `  client secret  ${client_secret}`,
+    `  client id      ${client.client_id}`,
+    `  client secret  ${client.client_secret}`,
     '',
-    `Sign in as the admin at ${address}/console to see the orders. Or get a token, then list the items:`,
-    '',
-    `TOKEN=$(curl -sS ${address}/oauth/token -H 'Content-Type: application/json' \\`,
-    `  -d '${body}' \\`,
-    `  | sed -E 's/.*"access_token": *"([^"]+)".*/\\1/')`,
-    `curl -sS "${address}/api/v1/dynamic-assets/dyn/dyn_item/assets?sort=name" -H "Authorization: Bearer $TOKEN"`,
-    '',
-    `API reference and guides: ${address}/docs (for programs: ${address}/openapi.json)`,
-    '',
-    `Another tenant has its own host name, such as ${address.replace('://', '://acme.')}. A program`,
-    `that cannot resolve it (most except curl and browsers) uses ${address} with the header X-Tenant: acme.`,
+    `Sign in as the admin at ${address}/console to see the orders.`,
+    `Guides, from the first token on, and the API reference: ${address}/docs (for programs: ${address}/openapi.json)`,
   ];
 }
