@@ -109,7 +109,8 @@ const activityFor = (
       ...allowed,
       work: 'list',
       summary: SUMMARY,
-      description: `One entry for each request that changed something or was refused to a person, for what was done at the command line, and for what the service did by itself. Entries stay when their actor is removed.`,
+      description:
+        'What requests changed, what was refused to a person, and what was done at the command line or by the service itself. Entries stay when their actor is removed.',
       query: parametersIn(activityQuery),
       answer: json.linkedPage('ActivityEntry', MAX_ENTRIES),
       handle: activityReply,

@@ -15,7 +15,7 @@ export const actorSchema: json.JsonSchema = json.closedObject({
   name: {
     ...json.nullableText,
     description:
-      'The name of a client or user at that time, even if it was removed since; null if unknown. An operator is a person at the command line; system is the service itself.',
+      'At that time, even if it was removed since; null if unknown. An operator is a person at the command line; system is the service itself.',
   },
 });
 

@@ -43,7 +43,7 @@ export const health: Resource = {
       id: 'getMetrics',
       summary: 'Figures for Prometheus',
       description:
-        'With METRICS_TOKEN set, it needs that bearer token; otherwise it answers only programs on the machine of the service, at `localhost`, a loopback address or BASE_HOST.',
+        'With METRICS_TOKEN set, it needs that bearer token; otherwise it answers only programs on the machine of the service.',
       allow: 'anyone',
       answer: { description: 'Figures for Prometheus.', content: { 'text/plain': { schema: json.text } } },
       async handle({ config, metrics }, { req }) {
@@ -60,7 +60,7 @@ function requireMetricsAccess(config: Config, req: Request): void {
   if (METRICS_TOKEN === undefined) {
     if (isLocalProgram(req, config)) return;
     throw forbidden(
-      'Figures are shown to programs of this machine only, at http://localhost or 127.0.0.1. From elsewhere, or by another name: set METRICS_TOKEN, and send it as a bearer token.',
+      'Figures are shown to programs of this machine only, at http://localhost. Elsewhere: set METRICS_TOKEN, and send it as a bearer token.',
     );
   }
   const given = bearerToken(req.headers.authorization);

@@ -62,7 +62,7 @@ const gone = (): HttpError =>
   new HttpError(
     410,
     'Gone.',
-    'This cursor names no change in the event log, as when the log was put back to an older copy. Begin again: ask for changes without after, keep that cursor, read the whole list with cursor= into an empty copy, and go on from the cursor.',
+    'The event log has no change of this cursor, as when it was put back to an older copy. Ask without after, as for a new copy of the table.',
   );
 
 /** Records are JSON text already. */
@@ -75,7 +75,7 @@ export const changes: Resource = {
     'GET /:table/changes': {
       id: 'listChanges',
       summary: 'The changes since a cursor',
-      description: `Each record that was created, changed or deleted since, once, in its current state. A client that applies all of them to a copy of the table (stores the record under its id, or removes it) has the table's current state. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_RECORDS} records, and may have none and still \`has_more\`. 410: the log was put back to an older copy; begin again.`,
+      description: `Each record that was created, changed or deleted since, once, in its current state: store it under its id, or remove it. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor; after a 410, begin as for a new copy. A page has at most ${MAX_RECORDS} records, maybe none and still \`has_more\`.`,
       allow: 'read',
       work: 'list',
       tables: 'ReferenceTable',

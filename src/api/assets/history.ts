@@ -136,7 +136,8 @@ export const history: Resource = {
       id: 'listHistory',
       work: 'list',
       summary: 'The history of a record, also of a deleted one',
-      description: `Of an order: by page and perPage, the oldest event first. Of other records: by cursor and limit, the newest change first: each change of its fields by a single request, a batch, a clean-up or an undo, with its actor. A sync that leaves its fields as they are is no change.`,
+      description:
+        'Of an order: by page and perPage, the oldest event first. Of other records: by cursor and limit, the newest change of its fields first.',
       query: [...PAGING_PARAMETERS, ...parametersIn(recordQuery)],
       answer: json.answer('One page.', { anyOf: [json.ref('OrderHistory'), json.ref('RecordHistory')] }),
       allow: 'read',

@@ -58,12 +58,12 @@ export const SEARCH: QueryParameter = {
 export const CURSOR: QueryParameter = {
   name: 'cursor',
   description:
-    'Empty for the first page, then meta.next_cursor of the page before, with the same filters and sort. The order is created_at: records present for the whole export appear exactly once, whatever is written meanwhile. With sort=created_at or -created_at only, without page and total.',
+    'Empty for the first page, then meta.next_cursor of the page before, with the same filters and sort: created_at or -created_at. Records present for the whole export appear exactly once, whatever is written meanwhile.',
   schema: { type: 'string' },
 };
 
 export const FILTERS_TEXT =
-  'filter[<field>] finds the records whose field contains the value, without regard to case; of several values, separated by commas, one must match. filter[<field>][<operator>] compares with a value of the type of the field: eq, ne, in (exactly), gt, gte, lt, lte (in the order of lists), null (true or false). Filters are combined by AND. The parameters name the fields of all tables; the info of a table says which of them it has.';
+  'filter[<field>] finds the records whose field contains the value, without regard to case; of several values, separated by commas, one must match. filter[<field>][<operator>] compares with a value of its type: eq, ne, in, gt, gte, lt, lte, null (true or false). All filters must hold. The info of a table says which fields it has.';
 
 /**
  * Parameters for each field of the tables and the most usual operators. Not one object for all: generators of clients send
@@ -146,11 +146,8 @@ export function behindCursor(
   if (parameters.has('page')) throw badRequest('cursor and page exclude each other.');
   if (!/^\d{0,15}$/.test(text)) throw badRequest('cursor must be meta.next_cursor of the page before.');
   const [{ field, direction } = { field: 'created_at', direction: 'asc' as const }, ...others] = sort;
-  if (field !== 'created_at' || others.length > 0) {
-    throw badRequest(
-      'With cursor a list can only be sorted by created_at or -created_at: in any other order a record that changes meanwhile could be missing, or come twice.',
-    );
-  }
+  if (field !== 'created_at' || others.length > 0)
+    throw badRequest('With cursor a list can only be sorted by created_at or -created_at.');
   return { filters, direction, behind: text === '' ? undefined : Number(text), limit: perPage };
 }
 

@@ -59,7 +59,7 @@ export const operations: Resource = {
     'GET /:table/operations': {
       id: 'listOperations',
       summary: 'Batches, clean-ups and undos, the newest first',
-      description: `Actor, time and numbers of records. A page has at most ${MAX_SHORT_PAGE}, and looks at ${MAX_ACTIVITY_ROWS} changes of the table at most: it may have fewer, or none, and still a link to the next.`,
+      description: `A page comes from ${MAX_ACTIVITY_ROWS} changes of the table at most: it may have none, and still a link to the next.`,
       query: parametersIn(operationsQuery),
       answer: json.linkedPage('TableOperation', MAX_SHORT_PAGE),
       work: 'list',
@@ -84,7 +84,7 @@ export const operations: Resource = {
     'POST /:table/operations/:id/undo': {
       id: 'undoOperation',
       summary: 'Undo a clean-up or a batch',
-      description: `Deleted records are back with their ids and values, changed ones have their earlier values, created ones are deleted; batch ids stay. Records that changed since are reported and left alone. A request undoes at most ${MAX_RECORDS} records: where there are more, \`next\` is the \`after\` of another request. A repetition does nothing twice.`,
+      description: `Deleted records are back with their ids and values, changed ones have their earlier values, created ones are deleted. Records that changed since are reported and left as they are. A request undoes at most ${MAX_RECORDS} records: where there are more, \`next\` is the \`after\` of another.`,
       work: 'costly',
       body: { ...json.bodyOf(undoBody, { after: '1042.17' }), optional: true },
       answer: json.one('UndoResult', 'Undone, except for the reported records.'),

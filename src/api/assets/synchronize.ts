@@ -159,7 +159,7 @@ export const synchronization: Resource = {
       work: 'largeWrite',
       summary: 'Delete the records that the synchronisation did not carry',
       description:
-        '`records` is the number of records sent: it is refused if the session has carried another number, so that a lost or refused batch is noticed. `confirm` is as in a clean-up. It is refused, too, if the session is not the newest of its table. A repetition gets the same answer. A dry run needs no numbers.',
+        '`records` is the number of records sent: another number is refused, as a batch was lost or refused. `confirm` is as in a clean-up. Only the newest session of a table is committed. A repetition gets the same answer. A dry run needs no numbers.',
       query: [DRY_RUN],
       body: { ...json.bodyOf(commitBody, { records: 3000 }), optional: true },
       answer: json.one('CleanUpResult', 'The records were deleted.'),

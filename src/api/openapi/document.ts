@@ -9,7 +9,7 @@ import { recordInputSchema, recordOutputSchema } from '../../domain/assetTypes/o
 import type { OrderModel } from '../../domain/identity/events.js';
 import { AUDIT_SCOPE, DATA_SCOPES, isOfPeople, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { standardTables, type Tables } from '../../domain/identity/tenantTables.js';
-import { IDEMPOTENCY_KEY_HOURS, MAX_OPENAPI_BYTES, MAX_STRING_LENGTH } from '../../domain/limits.js';
+import { IDEMPOTENCY_KEY_HOURS, MAX_OPENAPI_BYTES } from '../../domain/limits.js';
 import { authenticateClient, authenticateUser, sessionTokenIn } from '../auth/principal.js';
 import type { Api, Audience, Described } from '../deps.js';
 import { badRequest, HttpError } from '../errors.js';
@@ -68,7 +68,7 @@ const errorSchema: JsonSchema = {
 };
 
 const ERRORS =
-  '400 bad request, 401 no valid token, 403 a scope or role is missing, 404 no such table or record, 405 no such method, 409 its state does not allow this, 412 the record has changed since the ETag of If-Match, 413 too large, 415 not JSON, 422 invalid (nothing was stored), 429 too many requests, 500 the service failed, 503 no answer is possible now (the error of a change says whether it may have been written), 507 a quota is used up.';
+  '400 bad request, 401 no valid token, 403 a scope or role is missing, 404 nothing is there, 405 no such method, 409 its state does not allow this, 412 changed since the ETag of If-Match, 413 too large, 415 not JSON, 422 invalid (nothing was stored), 429 too many requests, 500 the service failed, 503 try again (`error` says whether a change may have been written), 507 a quota is used up.';
 
 /** Making a document takes some 10 ms. */
 const CACHE_BYTES = 32_000_000;
@@ -212,7 +212,7 @@ function documentedPath({ path: ofRoute, operation, resource }: Route) {
  */
 const HEADER_TEXTS: { readonly [name in RequestHeader]: string } = {
   'if-match': 'The header field If-Match may have the ETag of the record: if it has changed since, the answer is 412.',
-  'idempotency-key': `The header field Idempotency-Key may have a name of at most ${MAX_STRING_LENGTH} characters for the request: sent again within ${IDEMPOTENCY_KEY_HOURS} hours, it changes nothing and gets the same answer, with Idempotency-Replayed: true.`,
+  'idempotency-key': `The header field Idempotency-Key may name the request: sent again within ${IDEMPOTENCY_KEY_HOURS} hours, it changes nothing and gets the same answer, with Idempotency-Replayed: true.`,
 };
 
 function operationObject({ operation, resource }: Route, tables: readonly AssetType[]) {

@@ -140,7 +140,7 @@ export const audit: Resource = {
       id: 'platformGetEventProof',
       summary: 'Proves that an event is in the log, as a signed checkpoint says',
       description:
-        'Programs in docs/snippets check the answer without this service, with the key that the operator gives: `dynamic-assets audit keys`. Events of users, API clients and webhooks hold secrets: no proof of them is given out. 503 while the service makes the tree.',
+        'Programs in docs/snippets check the answer without this service, with the key that the operator gives. Events of users, API clients and webhooks hold secrets: no proof of them is given out.',
       allow: 'adminsAndAuditors',
       work: 'costly',
       query: parametersIn(proofQuery),
@@ -161,7 +161,7 @@ export const audit: Resource = {
       work: 'costly',
       summary: 'An order for a dispute: its replay, its events, their proofs, and what checks them',
       description:
-        'A ZIP archive: the replay, the events of the order and of its deliveries to the byte, a proof of each that the last checkpoint covers, programs that check them, and HOW-TO-CHECK.md. That somebody exported it is an entry of the activity.',
+        'A ZIP archive: the replay, the events of the order and of its deliveries to the byte, a proof of each that the last checkpoint covers, programs that check them, and HOW-TO-CHECK.md.',
       answer: {
         description: 'The archive.',
         content: { [ZIP_TYPE]: { schema: { type: 'string', format: 'binary' } } },

@@ -224,7 +224,7 @@ export const webhooks: Resource = {
       id: 'platformGetDeliveryBody',
       summary: 'What is sent: the body, and the headers that are the same at each attempt',
       description:
-        'Made again from the log, as the next attempt would be. What an attempt sent was the same if its body_sha256 is this sha256: so it is for approvals and tables unless the custom data changed. Other events of an order name records as they are.',
+        'Made again from the log, as the next attempt would be. What an attempt sent was the same if its body_sha256 is this sha256.',
       allow: 'adminsAndAuditors',
       answer: json.one('DeliveryBody'),
       async handle(api, call) {
