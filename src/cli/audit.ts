@@ -50,7 +50,7 @@ const sign = (): Promise<string> =>
 const checkpoint = command({
   name: 'audit checkpoint',
   about:
-    'Sign a checkpoint of the event log as it is now, print it, and put it into CHECKPOINT_DIR. Keep it where nobody who can change the log can change it. Works with or without a running service.',
+    'Sign a checkpoint of the event log as it is now, print it, and put it into CHECKPOINT_DIR. Keep it where nobody who can change the log can change it.',
   example: 'dynamic-assets audit checkpoint > /mnt/evidence/checkpoint',
   run: async () => ({ checkpoint: await sign() }),
   lines: ({ checkpoint: note }) => [note.trimEnd()],
@@ -71,12 +71,12 @@ const keys = command({
 const verify = command({
   name: 'audit verify',
   about:
-    'Read the event log again, and say whether it is what a checkpoint says, and which event is the first that is not what it was. Works with or without a running service. Exits with 1 if something was changed.',
+    'Read the event log again, and say whether it is what a checkpoint says, and which event is the first that is not. Exits with 1 if something was changed.',
   example: 'dynamic-assets audit verify --checkpoint /mnt/evidence/checkpoint',
   options: {
     checkpoint: text(
       '<file>',
-      'a checkpoint that was kept elsewhere (default: the last one in DATA_DIR; a person who can change the log can change that too)',
+      'a checkpoint that was kept elsewhere (default: the last one in DATA_DIR)',
     ),
   },
   run: ({ checkpoint: given }) =>

@@ -23,7 +23,7 @@ import { type RowsNow, rowsNow } from './projections.js';
 export const doctor = command({
   name: 'doctor',
   about:
-    'Check settings, files, keys, disk, event log, rows and broker, and give a remedy for each problem. Works with or without a running service. Exits with 1 if there is a problem.',
+    'Check settings, files, keys, disk, event log, rows and broker, and give a remedy for each problem. Exits with 1 if there is one.',
   example: 'dynamic-assets doctor',
   async run() {
     const config = readConfig(process.env);

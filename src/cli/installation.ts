@@ -40,7 +40,7 @@ const webhookCreate = command({
 const hold = command({
   name: 'webhook hold',
   about:
-    'Send nothing to any webhook of this installation from the next start on until "webhook resume", as in a restored copy: deliveries wait, those that people ask for as well.',
+    'Send nothing to any webhook of this installation from the next start on until "webhook resume", as in a restored copy.',
   example: 'dynamic-assets webhook hold',
   run() {
     const config = readConfig(process.env);
@@ -64,7 +64,7 @@ const resume = command({
 const reseal = command({
   name: 'webhook reseal',
   about:
-    'Seal the signing secrets of all tenants, and the keys that sign tokens, again under the first key of SECRETS_KEY. All of them stay the same.',
+    'Seal the signing secrets of all tenants, and the keys that sign tokens, again under the first key of SECRETS_KEY.',
   example: 'SECRETS_KEY=<new key>,<old key> dynamic-assets webhook reseal',
   run: () =>
     withLog(async ({ commands, tenants }) => {
@@ -84,7 +84,7 @@ const reseal = command({
 
 const rotateKey = command({
   name: 'keys rotate',
-  about: `Sign tokens with a new key from now on, in all processes, without a restart. Earlier keys verify for ${KEY_OVERLAP_HOURS} hours more, until their tokens have expired.`,
+  about: `Sign tokens with a new key from now on, in all processes, without a restart. Earlier keys verify for ${KEY_OVERLAP_HOURS} hours more.`,
   example: 'dynamic-assets keys rotate',
   options: {
     revoke: flag('end the tokens of earlier keys now, for a key that became known'),

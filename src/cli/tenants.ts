@@ -76,7 +76,7 @@ function quotaValue(given: string): number | typeof DEFAULT {
 const quotas = command({
   name: 'tenant quotas',
   about:
-    'Set quotas of one tenant, instead of the settings QUOTA_… of the installation. Those that are not named stay. A running service knows them at once.',
+    'Set quotas of one tenant, instead of the settings QUOTA_… of the installation. Those that are not named stay.',
   example: 'dynamic-assets tenant quotas acme --records 50000000 --log-bytes default',
   argument: NAME,
   options: Object.fromEntries(
