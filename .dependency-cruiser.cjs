@@ -31,6 +31,7 @@ module.exports = {
       'queries',
       'projections/directory',
       'projections/progress',
+      'projections/tenantUsage',
       'projections/rowJobs',
       'domain',
       'ports',

@@ -3,10 +3,10 @@ import type { Request } from 'express';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { REPORTS_BEYOND_QUOTA_PERCENT } from '../domain/limits.js';
 import { QUOTAS, type Quota } from '../domain/quotas.js';
+import type { Used } from '../projections/tenantUsage.js';
 import type { Api } from './deps.js';
 import { HttpError } from './errors.js';
 import { type Call, isTableOperation, knownAsset, type Operation } from './routes/operation.js';
-import type { Used } from './tenantUsage.js';
 
 const OF_REPORTS: readonly string[] = ['processing_status', 'error_reason'];
 

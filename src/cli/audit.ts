@@ -74,10 +74,7 @@ const verify = command({
     'Read the event log again, and say whether it is what a checkpoint says, and which event is the first that is not. Exits with 1 if something was changed.',
   example: 'dynamic-assets audit verify --checkpoint /mnt/evidence/checkpoint',
   options: {
-    checkpoint: text(
-      '<file>',
-      'a checkpoint that was kept elsewhere (default: the last one in DATA_DIR)',
-    ),
+    checkpoint: text('<file>', 'a checkpoint that was kept elsewhere (default: the last one in DATA_DIR)'),
   },
   run: ({ checkpoint: given }) =>
     withStoredLog(async (log, config) => {

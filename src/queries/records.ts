@@ -2,9 +2,8 @@
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_PAGE_BYTES, MAX_READ_BYTES } from '../domain/limits.js';
-import { keepsPast } from '../domain/spaces.js';
 import type { Position } from '../ports/eventStore.js';
-import type { PageQuery, RowReads, RowsQuery, SpaceRef, Spaces, StoredRow } from '../ports/rowStore.js';
+import type { PageQuery, RowReads, RowsQuery, SpaceRef, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { ALL_ROWS, cancellable, roomFor } from './asking.js';
 import { conditionsOf, type Filter, sortOf } from './conditions.js';
@@ -171,10 +170,6 @@ export class RecordQueries {
     return rows.map((row) => recordOf(row, assetType));
   }
 }
-
-/** How many records the tables of a tenant have. */
-export const recordsIn = (spaces: Spaces | undefined): number =>
-  [...(spaces ?? [])].reduce((sum, [name, { state }]) => (keepsPast(name) ? sum + state.rows : sum), 0);
 
 const spaceOf = ({ tenant, table }: TableRef): SpaceRef => ({ tenant, space: table });
 

@@ -2,8 +2,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { Quota, Quotas } from '../domain/quotas.js';
+import { keepsPast } from '../domain/spaces.js';
 import type { RowReads } from '../ports/rowStore.js';
-import { recordsIn } from '../queries/records.js';
 import { withTimeout } from '../supervision/deadline.js';
 import { singleFlight } from '../supervision/waiting.js';
 
@@ -65,8 +65,9 @@ export class TenantUsage {
   }
 
   async #find(tenant: string): Promise<Used> {
-    const found = this.#rows.spaces(tenant).then((each) => [...(each ?? [])]);
-    const [spaces, progress] = await Promise.all([found.catch(() => undefined), this.#rows.progress(tenant)]);
-    return { logBytes: progress?.logBytes ?? 0, records: spaces && recordsIn(new Map(spaces)) };
+    const found = this.#rows.spaces(tenant).then((each) => [...(each ?? [])].filter(([name]) => keepsPast(name)));
+    const [tables, progress] = await Promise.all([found.catch(() => undefined), this.#rows.progress(tenant)]);
+    const records = tables?.reduce((sum, [, { state }]) => sum + state.rows, 0);
+    return { logBytes: progress?.logBytes ?? 0, records };
   }
 }
