@@ -1,4 +1,4 @@
-/** The operator's API (decision 0019): a link opens one session, at the operator's host alone; what it shows, and what it does. */
+/** The operator's API (decision 0010): a link opens one session, at the operator's host alone; what it shows, and what it does. */
 import { setTimeout as wait } from 'node:timers/promises';
 import jwt from 'jsonwebtoken';
 import { z } from 'zod';
