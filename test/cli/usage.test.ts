@@ -10,6 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => workplace.remove());
 
+const text = (name: string): string => readFileSync(join(REPOSITORY, name), 'utf8');
+
 /** The commands that the help of this one names. */
 async function commandsOf(parents: readonly string[]): Promise<readonly (readonly string[])[]> {
   const { stdout } = await workplace.run([...parents, '--help']);
@@ -31,6 +33,20 @@ it('the help of every command has its usage and an example', async () => {
     expect(stdout).not.toMatch(/--[\w-]*(password|passphrase|secret|token)[\w-]* </);
     expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: '' });
   }
+});
+
+it('docs/settings.md has every command, and no other', async () => {
+  const groups = await commandsOf([]);
+  const rows = text('docs/settings.md').match(/^\| `[a-z].*/gm) ?? [];
+  for (const group of groups) {
+    const within = await commandsOf(group);
+    const isShown = (command: readonly string[]) =>
+      rows.some(
+        (row) => row.startsWith(`| \`${group}`) && command.every((word) => new RegExp(`\\b${word}\\b`).test(row)),
+      );
+    expect((within.length > 0 ? within : [group]).filter((command) => !isShown(command))).toEqual([]);
+  }
+  expect(new Set(rows.map((row) => /[a-z]+/.exec(row)?.[0]))).toEqual(new Set(groups.flat()));
 });
 
 it.each([
@@ -85,12 +101,15 @@ it.each([
   expect(existsSync(directory)).toBe(false);
 });
 
-it('the version is the same everywhere: of the package, the command, the changelog and a backup', async () => {
+it('the version is the same everywhere: of the package, its lock file, the command, the changelog and a backup', async () => {
   const read = (...path: string[]): string => readFileSync(join(...path), 'utf8');
   const { version } = JSON.parse(read(REPOSITORY, 'package.json'));
+  expect(JSON.parse(read(REPOSITORY, 'package-lock.json')).version).toBe(version);
   const { stdout } = await workplace.run(['-V']);
   expect(/^(\S+)( \([0-9a-f]{7,40}\))?\n$/.exec(stdout)?.[1]).toBe(version);
-  const releases = [...read(REPOSITORY, 'CHANGELOG.md').matchAll(/^## (\S+)/gm)].map(([, release]) => release);
+  const releases = [...read(REPOSITORY, 'CHANGELOG.md').matchAll(/^## (\S+) \(\d{4}-\d\d-\d\d\)$/gm)].map(
+    ([, release]) => release,
+  );
   expect(releases[0]).toBe(version);
   await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']);
   await workplace.json(['backup', 'kept']);
