@@ -64,18 +64,21 @@ type Program = { readonly command: string; readonly args: readonly string[] };
 const languages = [
   { file: 'verify.mjs', tool: 'node', version: '--version' },
   { file: 'verify.py', tool: 'python3', version: '--version' },
+  { file: 'verify.java', tool: 'java', version: '--version' },
+  { file: 'verify.php', tool: 'php', version: '--version' },
+  { file: 'verify.cs', tool: 'mcs', version: '--version' },
   { file: 'verify.go', tool: 'go', version: 'version' },
 ] as const;
 
 const GO_BUILD_MS = 300_000;
 
-/** Go compiles once for all tests. */
+/** Go and C# are compiled once for all tests. */
 function prepared(tool: string, file: string, directory: string): Program {
-  if (tool !== 'go') return { command: tool, args: [file] };
+  if (tool !== 'go' && tool !== 'mcs') return { command: tool, args: [file] };
   const program = join(directory, 'verify');
-  const built = spawnSync('go', ['build', '-o', program, file], { encoding: 'utf8' });
-  if (built.status !== 0) throw new Error(`go build: ${built.stderr}`);
-  return { command: program, args: [] };
+  const built = spawnSync(tool, tool === 'go' ? ['build', '-o', program, file] : [`-out:${program}`, file]);
+  if (built.status !== 0) throw new Error(`${tool}: ${built.stderr}`);
+  return tool === 'go' ? { command: program, args: [] } : { command: 'mono', args: [program] };
 }
 
 async function exitCode({ command, args }: Program, secret: string, headers: Headers, body: Buffer): Promise<number> {
