@@ -96,3 +96,32 @@ test('a role: its name and its permissions', () => {
   const roles = ['admin', 'validator', 'auditor', 'editor'];
   expect(run(program)).toEqual([roles, ['users', 'validators']]);
 });
+
+test('an event: a rule makes it, rows show it, the activity tells of it', () => {
+  diffsOf('an event').forEach(apply);
+  expect(compiled()).toBe('');
+  const program = `
+    import { postponeOrder } from './dist/domain/order/decide.js';
+    import { evolve } from './dist/domain/order/order.js';
+    import { effectsOf } from './dist/domain/effects.js';
+    const created = { type: 'OrderCreated', data: { table: 'dyn_stock_order', fields: {}, status: 'pending_validation' } };
+    const order = evolve(undefined, created, {});
+    const [event] = postponeOrder(order, ['Sold out']).events;
+    const known = { orderModel: 'dyn_stock_order', assetTypes: new Map() };
+    const { rows, activity } = effectsOf({ ...event, stream: 'order-acme.1', metadata: {} }, known);
+    console.log(JSON.stringify([evolve(order, event, {}).status, rows[0].set.error_reason, activity.kind]));`;
+  expect(run(program)).toEqual(['saved', ['Sold out'], 'order.postponed']);
+});
+
+test('a setting, and an operation of the API: one entry each', () => {
+  cpSync(join(ROOT, 'src'), join(copy, 'src'), { recursive: true });
+  ['a setting', 'an operation of the API'].flatMap(diffsOf).forEach(apply);
+  expect(compiled()).toBe('');
+  const program = `
+    import { readConfig } from './dist/config.js';
+    import { areas } from './dist/api/routeTable.js';
+    import { routesOf } from './dist/api/routes/operation.js';
+    const { path } = areas.flatMap(routesOf).find(({ operation }) => operation.id === 'platformGetTable');
+    console.log(JSON.stringify([readConfig({ SUPPORT_URL: 'https://help.example.com' }).SUPPORT_URL, path]));`;
+  expect(run(program)).toEqual(['https://help.example.com', '/asset-types/:table']);
+}, 180_000);
