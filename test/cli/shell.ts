@@ -27,8 +27,8 @@ export class Shell {
   readonly #bash: ChildProcess;
   output = '';
 
-  constructor(cwd: string) {
-    this.#bash = spawn('bash', [], { cwd, env: { ...process.env, npm_config_update_notifier: 'false' } });
+  constructor(cwd: string, env: NodeJS.ProcessEnv) {
+    this.#bash = spawn('bash', [], { cwd, env: { ...env, npm_config_update_notifier: 'false' } });
     for (const stream of [this.#bash.stdout, this.#bash.stderr]) {
       stream?.on('data', (chunk) => {
         this.output += String(chunk);
