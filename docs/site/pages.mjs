@@ -29,7 +29,9 @@ const guides = [
   'audit',
   'errors-and-retries',
 ].map(pageOfGuide);
-const running = ['operations', 'settings', 'engines', 'limits', 'performance'].map((name) => page(`docs/${name}.md`));
+const running = ['run-in-production', 'operations', 'settings', 'engines', 'limits', 'performance'].map((name) =>
+  page(`docs/${name}.md`),
+);
 
 /** Groups of the navigation. The reference is a page of its own (reference.html). */
 export const groups = [
@@ -41,7 +43,7 @@ export const groups = [
     title: 'Reference',
     entries: [
       { label: 'API reference', address: '/docs/reference' },
-      page('docs/api.md'),
+      page('docs/contract.md'),
       page('docs/events.md'),
       page('CHANGELOG.md'),
     ],

@@ -43,3 +43,13 @@ it('docker-compose.yml uses settings that exist, and no port can be reached from
   const ports = Object.values<{ ports?: readonly string[] }>(services).flatMap((service) => service.ports ?? []);
   expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
 });
+
+it('docs/run-in-production.md uses settings that exist', () => {
+  const page = readFileSync(join(REPOSITORY, 'docs/run-in-production.md'), 'utf8');
+  const [, manifest = ''] = /^```yaml\n(.*?)^```$/ms.exec(page) ?? [];
+  const [container] = parse(manifest).spec.template.spec.containers;
+  const [, file = ''] = /^```ini\n# \.env(.*?)^```$/ms.exec(page) ?? [];
+  const named = [...container.env.map(({ name }: { name: string }) => name), ...(file.match(/^[A-Z_]+/gm) ?? [])];
+  expect(named.length).toBeGreaterThan(6);
+  expect(Object.keys(settings)).toEqual(expect.arrayContaining(named));
+});

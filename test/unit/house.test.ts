@@ -90,8 +90,17 @@ test('code, test titles and pages say a rule instead of the number of an issue',
   expect(named).toEqual([]);
 });
 
-test('the version is the same in package.json, in its lock file and in the changelog', () => {
-  const { version } = JSON.parse(text('package.json'));
-  expect(JSON.parse(text('package-lock.json')).version).toBe(version);
-  expect(text('CHANGELOG.md')).toMatch(new RegExp(`^## ${version} \\(\\d{4}-\\d\\d-\\d\\d\\)$`, 'm'));
+/** Sections of standards have their name before them. */
+const OF_STANDARDS = /(?:RFC \d+|Fetch standard|Standard Webhooks)[^§]{0,30}§[\d.]+(?:,? (?:and |to )?§[\d.]+)*/g;
+
+test('each section of the contract that code, tests and pages cite is a heading of docs/contract.md', () => {
+  const headings = [...text('docs/contract.md').matchAll(/^##+ (\d[\d.]*?)\.? /gm)].map(([, number]) => number);
+  const cited = ['src', 'test', 'docs', 'console'].flatMap(pathsIn).flatMap((path) => {
+    const ours = text(path)
+      .replaceAll(/\n *(?:\/\/|\*)? */g, ' ')
+      .replaceAll(OF_STANDARDS, '');
+    return (ours.match(/§\d+(\.\d+)*/g) ?? []).map((section) => ({ path, section }));
+  });
+  expect(cited.length).toBeGreaterThan(200);
+  expect(cited.filter(({ section }) => !headings.includes(section.slice(1)))).toEqual([]);
 });

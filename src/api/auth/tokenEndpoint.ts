@@ -199,7 +199,7 @@ type TokenRequest = {
 const PARAMETERS = ['grant_type', 'client_id', 'client_secret', 'scope'] as const;
 
 /**
- * @param body a form, or parsed JSON. Other parameters are ignored, and those without a value count as absent (§3.2).
+ * @param body a form, or parsed JSON. Other parameters are ignored, and those without a value count as absent (RFC 6749 §3.2).
  * @throws OAuthError if the request is malformed, or names no client
  */
 function readTokenRequest(body: unknown, authorization: string | undefined): TokenRequest {
@@ -241,7 +241,7 @@ function clientCredentials(
   return basic;
 }
 
-/** Id and secret are form-encoded before they are joined (§2.3.1). Undefined if the header has another form. */
+/** Id and secret are form-encoded before they are joined (RFC 6749 §2.3.1). Undefined if the header has another form. */
 function basicCredentials(authorization: string): Credentials | undefined {
   const encoded = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)?.[1] ?? '';
   const [, id = '', secret = ''] = /^([^:]+):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString('utf8')) ?? [];
