@@ -37,6 +37,7 @@ export type Principal = {
   readonly permissions: ReadonlySet<Permission>;
   /** Undefined for API clients and operators. */
   readonly user?: User;
+  readonly sessionId?: string;
 };
 
 export class RequestContext {

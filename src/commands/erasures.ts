@@ -52,7 +52,7 @@ export async function eraseRecord(
 }
 
 /** What personal data of a user is: these fields, and the name where events say who acted. */
-const USER_FIELDS = ['email', 'first_name', 'last_name', 'password'];
+const USER_FIELDS = ['email', 'first_name', 'last_name', 'password', 'network', 'user_agent'];
 
 /** @throws NotFoundError; ConflictError while the user can sign in */
 export async function eraseUser(

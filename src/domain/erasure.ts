@@ -102,6 +102,7 @@ type Json = { readonly [name: string]: unknown };
 type About = { readonly table: string; readonly id: string };
 
 const USER_ERASED = { email: NO_EMAIL, firstName: ERASED, lastName: ERASED, passwordHash: '' } as const;
+const SIGN_IN_ERASED = { network: ERASED, userAgent: ERASED } as const;
 const APPROVER_ERASED = { email: NO_EMAIL, first_name: ERASED, last_name: ERASED } as const;
 
 /** One event, or another thing of one place, without what is erased there. */
@@ -126,6 +127,7 @@ class Redaction {
     if (category === 'table') return this.#walk(data, { table: rest, id: '' });
     if (category === 'order') return this.#walk(data, { table: '', id: rest });
     if (category === 'users' && type !== 'UserRemoved') return this.#person(data, USER_ERASED);
+    if (category === 'session') return this.#person(data, SIGN_IN_ERASED, data.userId);
     if (category !== 'request') return data;
     // Answers that earlier releases kept for repeated requests: their records, which nobody reads, are left out as a whole.
     const { record, lists, ...others } = data;
@@ -190,8 +192,8 @@ class Redaction {
     return erasures.length === 0 ? values : this.#replaced(values, Object.assign({}, ...erasures.map(fieldsOf)));
   }
 
-  #person<Kind extends object>(person: Kind, erased: Fields): Kind {
-    const isErased = this.#of.users.has(String((person as Json).id));
+  #person<Kind extends object>(person: Kind, erased: Fields, id = (person as Json).id): Kind {
+    const isErased = this.#of.users.has(String(id));
     return isErased ? (this.#replaced(person as Json, erased) as Kind) : person;
   }
 

@@ -35,6 +35,8 @@ export const MAX_FIELDS = 200;
 export const MAX_WEBHOOKS = 100;
 export const MAX_CLIENTS = 500;
 export const MAX_USERS = 5_000;
+/** Of one user: all are kept in memory. */
+export const MAX_SESSIONS = 50;
 /** An order's approval and each of its exports contain them all. */
 export const MAX_ORDER_PARTS = 1_000;
 /** For reports of the status of orders alone. */

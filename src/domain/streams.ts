@@ -14,9 +14,9 @@ export const clientsStream = (tenant: string): string => `clients-${tenant}`;
 /** One stream for each API client, so that noting its use reads nothing of the others. */
 export const clientUseStream = (tenant: string, clientId: string): string => `client-${tenant}.${clientId}`;
 export const webhooksStream = (tenant: string): string => `webhooks-${tenant}`;
-/** Sign-ins, and what was refused to people. */
+/** What was refused to people. */
 export const accessStream = (tenant: string): string => `access-${tenant}`;
-/** One stream for each session that was ended, so that it ends once. */
+/** One stream for each session. */
 export const sessionStream = (tenant: string, sessionId: string): string => `session-${tenant}.${sessionId}`;
 export const tableStream = (tenant: string, table: string): string => `table-${tenant}.${table}`;
 export const syncStream = (tenant: string, table: string): string => `sync-${tenant}.${table}`;

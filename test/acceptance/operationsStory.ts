@@ -13,6 +13,7 @@ import { ASSETS, PLATFORM, type RequestOptions } from './tenant.js';
 
 const LONG_AGO = '2020-01-01T00:00:00Z';
 const PASSWORD = 'correct horse battery';
+const NEW_PASSWORD = 'staple the battery';
 const USER = { email: 'vera@example.com', first_name: 'Vera', last_name: 'Bos', roles: ['admin'] };
 
 /** Ids of records that were made, by their names in paths. */
@@ -94,6 +95,11 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
   const twoPositions = () => `from=${ids.position}&to=${ids.position}`;
   const signedIn = async (password: string) => {
     session = await acme().signIn({ email: USER.email, password });
+  };
+  const listed = async () => {
+    await signedIn(NEW_PASSWORD);
+    const { text } = await acme().platform('GET', '/sessions', { token: session });
+    ids.session_id = /"id":"([^"]+)"/.exec(text)?.[1] ?? '';
   };
 
   /** An early event, as soon as a checkpoint covers it. */
@@ -263,9 +269,12 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     platform('GET /session', { after: () => signedIn(PASSWORD), who: 'signed in' }),
     platform('POST /session/password', {
       who: 'signed in',
-      body: () => ({ old_password: PASSWORD, new_password: 'staple the battery' }),
+      body: () => ({ old_password: PASSWORD, new_password: NEW_PASSWORD }),
     }),
-    platform('DELETE /session', { after: () => signedIn('staple the battery'), who: 'signed in' }),
+    platform('GET /sessions', { after: listed, who: 'signed in' }),
+    platform('DELETE /sessions', { who: 'signed in' }),
+    platform('DELETE /sessions/{session_id}', { after: listed, who: 'signed in' }),
+    platform('DELETE /session', { after: () => signedIn(NEW_PASSWORD), who: 'signed in' }),
     platform('GET /orders/{order_id}/export', { after: proved }),
     platform('GET /audit/proof', { after: proved, query: () => `event=${ids.event_id}` }),
 

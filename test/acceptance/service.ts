@@ -208,7 +208,9 @@ export class Service {
     const isOurs = this.#shared === undefined ? 'true' : ofTenants.join(' OR ');
     try {
       const streams = `SELECT stream_id FROM streams WHERE (${isOurs}) AND name NOT LIKE 'access-%'`;
-      return Number(log.prepare(`SELECT max(position) FROM events WHERE stream_id IN (${streams})`).pluck().get() ?? 0);
+      const others = `type_id NOT IN (SELECT type_id FROM event_types WHERE type = 'SignedIn')`;
+      const last = `SELECT max(position) FROM events WHERE stream_id IN (${streams}) AND ${others}`;
+      return Number(log.prepare(last).pluck().get() ?? 0);
     } finally {
       log.close();
     }

@@ -7,7 +7,7 @@ import type { Request, Response } from 'express';
 import { recordAccess } from '../../commands/identity/access.js';
 import { credentialOf, liveHashes } from '../../commands/identity/secrets.js';
 import type { Tenant } from '../../domain/identity/directory.js';
-import type { AccessEvent, ApiClient, User } from '../../domain/identity/events.js';
+import type { AccessEvent, ApiClient, SessionEvent, User } from '../../domain/identity/events.js';
 import {
   AUDIT_SCOPE,
   isOfPeople,
@@ -123,7 +123,7 @@ function sessionCookie(header = ''): string | undefined {
 /** Sets the request's user. @returns the session's token. @throws HttpError 401 if it is not valid */
 export async function openSession(api: Api, { context }: Request, text: string): Promise<UserToken> {
   const [token, user] = await current(api, context, api.tokens.verify('user', text), userOf);
-  context.principal = principalOf(user);
+  context.principal = { ...principalOf(user), sessionId: token.sessionId };
   return token;
 }
 
@@ -136,7 +136,9 @@ export const principalOf = (user: User): Principal => ({
 /** The token's user, unless the session was ended or the password changed since it was opened. */
 function userOf(tenant: Tenant, { userId, sessionId, credential }: UserToken): User | undefined {
   const user = tenant.users.get(userId);
-  if (user === undefined || tenant.endedSessions.get(userId)?.has(sessionId) === true) return undefined;
+  // Only an opened one or none is known of a session that goes on.
+  const session = tenant.sessions.get(userId)?.get(sessionId);
+  if (user === undefined || (session !== undefined && session.opened === undefined)) return undefined;
   return credentialOf(user.passwordHash) === credential ? user : undefined;
 }
 
@@ -174,12 +176,12 @@ const NOTED_WITHIN_MS = 2_000;
 export async function noteAccess(
   { buckets, commands, log }: Api,
   context: Request['context'],
-  event: AccessEvent,
+  event: AccessEvent | SessionEvent,
 ): Promise<void> {
   if (event.type !== 'SignedIn' && !buckets.take(`${context.tenant.name} refusals`, REFUSALS_NOTED).isTaken) return;
   // Who signs in is not authenticated.
   const actor = event.type === 'SignInRefused' ? { kind: 'system' as const, id: 'sign-in' } : context.actor;
-  const noted = recordAccess(commands, context.callerAs(actor), [event]);
+  const noted = recordAccess(commands, context.callerAs(actor), event);
   await withTimeout(NOTED_WITHIN_MS, 'The log does not answer.', noted).catch((error: unknown) =>
     log.warn({ err: error, requestId: context.requestId }, `${event.type} may not be noted in the event log`),
   );

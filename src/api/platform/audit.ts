@@ -116,7 +116,7 @@ async function exportReply(api: Api, { req, caller, tenant, path }: Call): Promi
   const without = unproved.length === 0 ? '' : `\nEvents without a proof:\n\n${unproved.join('')}`;
   await archive.file('HOW-TO-CHECK.md', `${howToCheck}${without}`);
   const body = archive.end();
-  await recordAccess(commands, caller, [{ type: 'OrderExported', data: { orderId } }]);
+  await recordAccess(commands, caller, { type: 'OrderExported', data: { orderId } });
   const headers = {
     'Content-Type': ZIP_TYPE,
     'Content-Disposition': `attachment; filename="order-${orderId}.zip"`,

@@ -1,4 +1,4 @@
-/** Sign-in and sign-out: `/api/v1/platform/session`. */
+/** Sign-in and sign-out, `/api/v1/platform/session`, and where a person is signed in, `/api/v1/platform/sessions`. */
 import type { CookieOptions, Request } from 'express';
 import { z } from 'zod';
 import { parseBody, shortText } from '../../commands/body.js';
@@ -11,7 +11,9 @@ import {
   ownPasswordBody,
 } from '../../commands/identity/users.js';
 import { known, tenantOf } from '../../commands/tables.js';
-import type { User } from '../../domain/identity/events.js';
+import type { Session } from '../../domain/identity/directory.js';
+import type { SessionOf, User } from '../../domain/identity/events.js';
+import { MAX_STRING_LENGTH } from '../../domain/limits.js';
 import {
   noteAccess,
   openSession,
@@ -24,16 +26,29 @@ import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { limitNetwork, withinGuesses } from '../rateLimit.js';
-import { type Call, dataReply, noContent, type Reply, type Resource } from '../routes/operation.js';
+import { type Call, dataReply, noContent, pathText, type Reply, type Resource } from '../routes/operation.js';
 import { addressOfRequest, networkOfRequest } from '../senderAddress.js';
 import { isLoopbackHost, requestHost } from '../tenantHost.js';
 import { FIRST_PASSWORD_DAYS, firstPasswordEnd, userView } from './users.js';
 
 const signInBody = z.strictObject({ email: shortText, password: shortText });
 
+type OwnSession = SessionOf & Session['opened'] & { readonly current: boolean };
+
+const sessionView = json.view<OwnSession>({
+  id: [json.text, ({ sessionId }) => sessionId],
+  opened_at: [json.timestamp, ({ at }) => at],
+  expires_at: json.timestamp,
+  network: json.text,
+  user_agent: json.text,
+  current: json.truth,
+});
+
 export const session: Resource = {
   tag: 'platform: session',
+  pathParameters: { id: pathText('session_id') },
   schemas: {
+    OwnSession: sessionView.schema,
     Session: json.closedObject({
       token: { type: 'string' },
       expires_in: { type: 'integer' },
@@ -56,9 +71,7 @@ export const session: Resource = {
         const { email, password } = parseBody(signInBody, body);
         const user = await signedIn(api, req, email, password);
         req.context.principal = principalOf(user);
-        const { id, reply } = openedSession(api, call, user);
-        await noteAccess(api, req.context, { type: 'SignedIn', data: { userId: user.id, sessionId: id } });
-        return reply;
+        return openedSession(api, call, user);
       },
     },
     'POST /session/password': {
@@ -76,7 +89,7 @@ export const session: Resource = {
         const input = parseBody(ownPasswordBody, call.body);
         await requirePassword(api, req, user, input.old_password);
         const { tenant } = await changeOwnPassword(api.commands, caller, user, input);
-        return openedSession(api, call, known(tenant?.users, user.id, 'user')).reply;
+        return openedSession(api, call, known(tenant?.users, user.id, 'user'));
       },
     },
     'GET /session': {
@@ -97,16 +110,64 @@ export const session: Resource = {
         call.res.clearCookie(SESSION_COOKIE, cookieOptions(call.req, api.config));
       }),
     },
+    'GET /sessions': {
+      id: 'platformListSessions',
+      summary: 'Where you are signed in: your sessions, the newest first',
+      allow: 'users',
+      answer: json.all('OwnSession'),
+      handle: async (api, call) => dataReply([...(await sessionsOf(api, call)).values()].map(sessionView.show)),
+    },
+    'DELETE /sessions': {
+      id: 'platformEndOtherSessions',
+      summary: 'End all your sessions but this one',
+      allow: 'users',
+      ...noContent(async (api, call: Call) => {
+        const others = [...(await sessionsOf(api, call)).values()].filter(({ current }) => !current);
+        await Promise.all(others.map((other) => endSession(api.commands, call.caller, other)));
+      }),
+    },
+    'DELETE /sessions/:id': {
+      id: 'platformEndSession',
+      summary: 'End one of your sessions',
+      allow: 'users',
+      ...noContent(async (api, call: Call) => {
+        const one = known(await sessionsOf(api, call), call.path.id, 'session');
+        await endSession(api.commands, call.caller, one);
+      }),
+    },
   },
 };
 
+/** As times of events are written. @param seconds since 1970 */
+const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('Z', '000Z');
+
 /** Opens a session, and the answer with its token. */
-function openedSession(api: Api, call: Call, user: User): { readonly id: string; readonly reply: Reply } {
-  const { name } = call.req.context.tenant;
-  const claims = { tenant: name, user_id: user.id, credential: credentialOf(user.passwordHash) };
+async function openedSession(api: Api, { req, res }: Call, user: User): Promise<Reply> {
+  const claims = { tenant: req.context.tenant.name, user_id: user.id, credential: credentialOf(user.passwordHash) };
   const { token, expiresIn, id } = api.tokens.issue('user', `user:${user.id}`, claims);
-  call.res.cookie(SESSION_COOKIE, token, { ...cookieOptions(call.req, api.config), maxAge: expiresIn * 1000 });
-  return { id, reply: dataReply({ token, expires_in: expiresIn, user: userView.show(user) }) };
+  res.cookie(SESSION_COOKIE, token, { ...cookieOptions(req, api.config), maxAge: expiresIn * 1000 });
+  const data = {
+    userId: user.id,
+    sessionId: id,
+    expiresAt: timeOf(Date.now() / 1000 + expiresIn),
+    network: networkOfRequest(req),
+    userAgent: (req.headers['user-agent'] ?? '').slice(0, MAX_STRING_LENGTH),
+  };
+  await noteAccess(api, req.context, { type: 'SignedIn', data });
+  return dataReply({ token, expires_in: expiresIn, user: userView.show(user) });
+}
+
+/** The person's sessions as the log has them now, the newest first. One that could not be noted is not among them. */
+async function sessionsOf(api: Api, { person, req }: Call): Promise<ReadonlyMap<string, OwnSession>> {
+  await api.refresh();
+  const { sessions } = tenantOf(api.commands, req.context.tenant.name);
+  const own = new Map<string, OwnSession>();
+  for (const [sessionId, { opened, expiresAt }] of [...(sessions.get(person.id) ?? [])].reverse()) {
+    const current = sessionId === req.context.principal?.sessionId;
+    if (opened !== undefined && expiresAt > timeOf(Date.now() / 1000))
+      own.set(sessionId, { userId: person.id, sessionId, expiresAt, ...opened, current });
+  }
+  return own;
 }
 
 /** Secure except on this machine: behind a proxy, TLS is not always visible here. */
@@ -164,8 +225,8 @@ async function endOwnSession(api: Api, req: Request): Promise<void> {
   const text = sessionTokenIn(req);
   if (text === undefined) return;
   try {
-    const session = await openSession(api, req, text);
-    await endSession(api.commands, req.context.caller(), session);
+    const { userId, sessionId, expiresAt } = await openSession(api, req, text);
+    await endSession(api.commands, req.context.caller(), { userId, sessionId, expiresAt: timeOf(expiresAt) });
   } catch (error) {
     if (!(error instanceof HttpError) || error.status !== 401) throw error;
   }

@@ -1,24 +1,30 @@
 /** Sign-ins, and what was refused to people; ended sessions; links to the operator's console. In the log, so in every process. */
-import type { AccessEvent, OperatorEvent } from '../../domain/identity/events.js';
+import type { AccessEvent, OperatorEvent, SessionEvent, SessionOf } from '../../domain/identity/events.js';
 import { accessStream, operatorLinkStream, sessionStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type Caller, ConflictError } from '../context.js';
 import { appendEvents, beginStream, type LogAccess } from '../writeStream.js';
 import { type DirectoryCommands, waitUntilKnown } from './directoryWriter.js';
 
-export const recordAccess = async (log: LogAccess, caller: Caller, events: readonly AccessEvent[]): Promise<Position> =>
-  (await appendEvents(log, caller, accessStream(caller.tenant), events)).position;
+export async function recordAccess(
+  log: LogAccess,
+  caller: Caller,
+  event: AccessEvent | SessionEvent,
+): Promise<Position> {
+  const { tenant } = caller;
+  const isOfSession = event.type === 'SignedIn' || event.type === 'SessionEnded';
+  const stream = isOfSession ? sessionStream(tenant, event.data.sessionId) : accessStream(tenant);
+  return (await appendEvents(log, caller, stream, [event])).position;
+}
 
-/** Ends a session. The directory knows it when this returns. @param expiresAt seconds since 1970 */
+/** Ends a session. The directory knows it when this returns. */
 export async function endSession(
   commands: DirectoryCommands,
   caller: Caller,
-  { sessionId, userId, expiresAt }: { readonly sessionId: string; readonly userId: number; readonly expiresAt: number },
+  { userId, sessionId, expiresAt }: SessionOf,
 ): Promise<void> {
-  const data = { userId, sessionId, expiresAt: new Date(expiresAt * 1000).toISOString().replace('Z', '000Z') };
-  const event = { type: 'SessionEnded', data } as const;
-  const { position } = await appendEvents(commands, caller, sessionStream(caller.tenant, sessionId), [event]);
-  await waitUntilKnown(commands, caller, position);
+  const event = { type: 'SessionEnded', data: { userId, sessionId, expiresAt } } as const;
+  await waitUntilKnown(commands, caller, await recordAccess(commands, caller, event));
 }
 
 /** Notes that a link opened a session of the operator's console. @throws ConflictError if it was used before */

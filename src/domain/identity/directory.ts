@@ -1,4 +1,5 @@
 /** The state of a tenant, evolved from its directory streams: asset types, clients, users, webhooks. */
+import { MAX_SESSIONS } from '../limits.js';
 import { changedQuotas, type OwnQuotas } from '../quotas.js';
 import type { CleanUpGuard } from '../referenceTable/cleanUp.js';
 import type { WebhookEventKind } from '../webhook/catalogue.js';
@@ -10,6 +11,7 @@ import {
   dayOf,
   type OrderModel,
   type RateLimit,
+  type SessionEvent,
   type User,
 } from './events.js';
 import { ownTable, standardTables, type Tables, withOwnField } from './tenantTables.js';
@@ -34,6 +36,13 @@ export type Webhook = WebhookSettings & {
   readonly startedAt: string;
 };
 
+/** A user's session until it expires. `opened` is gone once it was ended. */
+export type Session = {
+  readonly expiresAt: string;
+  readonly opened?: { readonly at: string; readonly network: string; readonly userAgent: string };
+};
+type Sessions = ReadonlyMap<string, Session>;
+
 export type Tenant = {
   readonly name: string;
   readonly displayName: string;
@@ -44,8 +53,8 @@ export type Tenant = {
   /** Ids are never used twice, so that an old approval keeps its approver. */
   readonly lastUserId: number;
   readonly webhooks: ReadonlyMap<string, Webhook>;
-  /** Signed-out sessions by user and session, and when each would have expired (ISO 8601). */
-  readonly endedSessions: ReadonlyMap<number, ReadonlyMap<string, string>>;
+  /** By user, the oldest first. */
+  readonly sessions: ReadonlyMap<number, Sessions>;
   readonly rateLimit?: RateLimit | undefined;
   readonly cleanUpGuard?: CleanUpGuard | undefined;
   readonly quotas?: OwnQuotas;
@@ -67,7 +76,7 @@ export const ownCopy = (tenant: Tenant): OwnTenant => ({
   clients: new Map(tenant.clients),
   users: new Map(tenant.users),
   webhooks: new Map(tenant.webhooks),
-  endedSessions: new Map(tenant.endedSessions),
+  sessions: new Map(tenant.sessions),
 });
 
 /** @param change undefined removes it. An unknown key changes nothing */
@@ -128,20 +137,18 @@ export function evolveTenant(
       const { id, passwordHash } = event.data;
       const set = passwordHash === undefined ? {} : { passwordAt: at };
       change(tenant.users, id, (user) => ({ ...user, ...event.data, ...set }));
+      // Another password ends them all.
+      if (passwordHash !== undefined) tenant.sessions.delete(id);
       break;
     }
     case 'UserRemoved':
       tenant.users.delete(event.data.id);
-      tenant.endedSessions.delete(event.data.id);
+      tenant.sessions.delete(event.data.id);
       break;
-    case 'SessionEnded': {
-      const { userId, sessionId, expiresAt } = event.data;
-      const known = tenant.endedSessions.get(userId) ?? [];
-      // Expired sessions need not be remembered, but for a day: the clock of this event may be ahead.
-      const ended = new Map([...known].filter(([, end]) => end > dayBefore(at))).set(sessionId, expiresAt);
-      tenant.endedSessions.set(userId, ended);
+    case 'SignedIn':
+    case 'SessionEnded':
+      tenant.sessions.set(event.data.userId, evolveSessions(tenant.sessions.get(event.data.userId), event, at));
       break;
-    }
     case 'ApiClientCreated':
       tenant.clients.set(event.data.clientId, { ...event.data, createdAt: at });
       break;
@@ -181,8 +188,21 @@ function newTenant({ name, displayName, orderModel }: Pick<Tenant, 'name' | 'dis
     users: new Map(),
     lastUserId: 0,
     webhooks: new Map(),
-    endedSessions: new Map(),
+    sessions: new Map(),
   };
+}
+
+function evolveSessions(known: Sessions = new Map(), { type, data }: SessionEvent, at: string): Sessions {
+  const { sessionId, expiresAt } = data;
+  // Expired sessions need not be remembered, but for a day: the clock of this event may be ahead.
+  const sessions = new Map([...known].filter(([, session]) => session.expiresAt > dayBefore(at)));
+  if (type === 'SessionEnded') return sessions.set(sessionId, { expiresAt });
+  const { network, userAgent } = data;
+  // A sign-in that was slow to be noted may stand after the end of its session.
+  if (!sessions.has(sessionId)) sessions.set(sessionId, { expiresAt, opened: { at, network, userAgent } });
+  const open = [...sessions].filter(([, { opened }]) => opened !== undefined);
+  for (const [id, oldest] of open.slice(0, -MAX_SESSIONS)) sessions.set(id, { expiresAt: oldest.expiresAt });
+  return sessions;
 }
 
 /** undefined when it was removed. */

@@ -57,15 +57,16 @@ export type UserEvent =
   | EventOf<'UserChanged', Pick<User, 'id'> & Partial<Omit<User, 'email'>>>
   | EventOf<'UserRemoved', Pick<User, 'id'>>;
 
-/** A user signed out. `expiresAt` is when the session would have expired (ISO 8601). */
-type SessionEvent = EventOf<
-  'SessionEnded',
-  { readonly userId: number; readonly sessionId: string; readonly expiresAt: string }
->;
+export type SessionOf = { readonly userId: number; readonly sessionId: string; readonly expiresAt: string };
+
+/** `expiresAt` is when the session would expire (ISO 8601). In the session's own stream. */
+export type SessionEvent =
+  /** Earlier releases have it in `access-<tenant>`, with the ids alone. */
+  | EventOf<'SignedIn', SessionOf & { readonly network: string; readonly userAgent: string }>
+  | EventOf<'SessionEnded', SessionOf>;
 
 /** In the stream `access-<tenant>`: what nothing else in the log tells of. What is refused is counted, so that nobody can fill the log by being refused. */
 export type AccessEvent =
-  | EventOf<'SignedIn', { readonly userId: number; readonly sessionId: string }>
   /** `userId`: null for names that no user has, which are not kept: a person may have typed a password there. */
   | EventOf<'SignInRefused', { readonly userId: number | null; readonly network: string; readonly times: number }>
   /** Somebody took an order with its proofs out of the service. */

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { Tenant, Webhook } from '../../domain/identity/directory.js';
+import type { Session, Tenant, Webhook } from '../../domain/identity/directory.js';
 import type { ApiClient, User } from '../../domain/identity/events.js';
 import { onThisRelease, standardTables } from '../../domain/identity/tenantTables.js';
 import type { EventPosition, EventStore } from '../../ports/eventStore.js';
@@ -16,7 +16,7 @@ import { singleFlight } from '../../supervision/waiting.js';
  * Raise it when events evolve, or tenants are stored, differently: the directory is then built from the log. Changed
  * standard tables are no reason, since they are not stored.
  */
-const TENANTS_VERSION = 9;
+const TENANTS_VERSION = 10;
 
 const STORED_EVERY_MS = 10_000;
 /** Tenants that are written at once: some milliseconds. */
@@ -103,12 +103,12 @@ async function* chunks(tenants: readonly Tenant[], last: LastLine): AsyncGenerat
 }
 
 /** A tenant whose maps are lists, in their order. Of the tables, only those that the tenant has made or added fields to. */
-type TenantJson = Omit<Tenant, 'assetTypes' | 'clients' | 'users' | 'webhooks' | 'endedSessions'> & {
+type TenantJson = Omit<Tenant, 'assetTypes' | 'clients' | 'users' | 'webhooks' | 'sessions'> & {
   readonly assetTypes: readonly AssetType[];
   readonly clients: readonly ApiClient[];
   readonly users: readonly User[];
   readonly webhooks: readonly Webhook[];
-  readonly endedSessions: readonly (readonly [userId: number, sessions: readonly (readonly [string, string])[]])[];
+  readonly sessions: readonly (readonly [userId: number, sessions: readonly (readonly [string, Session])[]])[];
 };
 
 /** Standard tables and fields are not stored: a later release may have others. */
@@ -120,7 +120,7 @@ export function tenantJson(tenant: Tenant): string {
     clients: [...tenant.clients.values()],
     users: [...tenant.users.values()],
     webhooks: [...tenant.webhooks.values()],
-    endedSessions: [...tenant.endedSessions].map(([userId, sessions]) => [userId, [...sessions]]),
+    sessions: [...tenant.sessions].map(([userId, sessions]) => [userId, [...sessions]]),
   };
   return JSON.stringify(stored);
 }
@@ -136,6 +136,6 @@ export function tenantFrom(json: string): Tenant {
     clients: new Map(stored.clients.map((each) => [each.clientId, each])),
     users: new Map(stored.users.map((each) => [each.id, each])),
     webhooks: new Map(stored.webhooks.map((each) => [each.id, each])),
-    endedSessions: new Map(stored.endedSessions.map(([userId, sessions]) => [userId, new Map(sessions)])),
+    sessions: new Map(stored.sessions.map(([userId, sessions]) => [userId, new Map(sessions)])),
   };
 }

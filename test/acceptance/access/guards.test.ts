@@ -190,8 +190,8 @@ describe('scopes', () => {
 });
 
 describe('roles', () => {
-  /** Of a session of one's own. */
-  const OWN = ['/session', '/session/password'].map((path) => PLATFORM + path);
+  /** Of sessions of one's own. */
+  const OWN = ['/session', '/session/password', '/sessions', '/sessions/{session_id}'].map((path) => PLATFORM + path);
   const ADMINS = ['admin'];
   const WHO_SEES_SETTINGS = ['admin', 'auditor'];
   const EVERYBODY = ['admin', 'validator', 'auditor'];

@@ -1,6 +1,9 @@
 /** People sign in with e-mail address and password, and use the platform with a token or a cookie. */
 import { z } from 'zod';
+import { MAX_SESSIONS } from '#app/domain/limits.js';
+import { sessionStream } from '#app/domain/streams.js';
 import type { Answer } from '../http.js';
+import { appendByHand, logOf } from '../logEvent.js';
 import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { PLATFORM, type RequestOptions } from '../tenant.js';
@@ -91,6 +94,50 @@ describe('a session ends', () => {
   });
 });
 
+const seen = z.array(z.looseObject({ id: z.string(), current: z.boolean() }));
+const sessionsOf = async (token: string) => dataOf(seen, await acme().platform('GET', '/sessions', { token }));
+
+describe('where a person is signed in', () => {
+  const signIn = async ({ email }: Person, agent: string): Promise<string> => {
+    const answer = await askSession(acme(), email, PASSWORD, { 'user-agent': agent });
+    return dataOf(z.looseObject({ token: z.string() }), answer).token;
+  };
+  const status = async (token: string) => (await session({ token })).status;
+  const end = (token: string, path: string) => acme().platform('DELETE', `/sessions${path}`, { token });
+
+  it('is shown to them; they end one session, or all others, and nobody ends those of another', async () => {
+    const lena = await addPerson(acme(), 'lena', ['auditor']);
+    const laptop = await signIn(lena, 'laptop '.repeat(50));
+    const phone = await signIn(lena, 'phone');
+    const all = await sessionsOf(phone);
+    const since = { id: expect.any(String), opened_at: expect.any(String), expires_at: expect.any(String) };
+    const shown = (user_agent: string, current = false) => {
+      return { ...since, network: expect.stringMatching(/^[\d.]+$/), user_agent, current };
+    };
+    expect(all).toEqual([shown('phone', true), shown('laptop '.repeat(50).slice(0, 255)), shown('')]);
+    const ofLaptop = `/${all[1]?.id}`;
+    await expectRefused(run.service, 404, () => end(admin.token, ofLaptop));
+    expect((await end(phone, ofLaptop)).status).toBe(204);
+    expect(await Promise.all([phone, laptop, lena.token].map(status))).toEqual([200, 401, 200]);
+    await expectRefused(run.service, 404, () => end(phone, ofLaptop));
+    expect((await end(phone, '')).status).toBe(204);
+    expect(await Promise.all([phone, laptop, lena.token].map(status))).toEqual([200, 401, 401]);
+    expect(await sessionsOf(phone)).toEqual([shown('phone', true)]);
+    expect(await status(admin.token)).toBe(200);
+  });
+
+  it(`is at most ${MAX_SESSIONS} times: the oldest session ends`, async () => {
+    const { id: userId, ...rest } = await addPerson(acme(), 'mila', ['auditor']);
+    const of = { userId, expiresAt: new Date(Date.now() + 3_600_000).toISOString(), network: '', userAgent: '' };
+    const others = Array.from({ length: MAX_SESSIONS - 1 }, (_, n) => ({ ...of, sessionId: `s${n}` }));
+    await appendByHand(logOf(run.service), sessionStream(acme().name, 's'), 'SignedIn', ...others);
+    expect(await sessionsOf(rest.token)).toHaveLength(MAX_SESSIONS);
+    const newest = await signIn({ id: userId, ...rest }, 'newest');
+    expect(await sessionsOf(newest)).toHaveLength(MAX_SESSIONS);
+    expect(await status(rest.token)).toBe(401);
+  });
+});
+
 describe('a password', () => {
   const NEW = 'another long password';
   const withToken = z.looseObject({ token: z.string(), user: z.looseObject({ must_change_password: z.boolean() }) });
@@ -119,6 +166,7 @@ describe('a password', () => {
     const { token } = dataOf(withToken, answer);
     expect(cookieOf(answer).get('da_session')).toBe(token);
     expect(await Promise.all([token, pam.token, elsewhere].map(sees))).toEqual([200, 401, 401]);
+    expect(await sessionsOf(token)).toMatchObject([{ current: true }]);
     expect((await askSession(acme(), pam.email, PASSWORD)).status).toBe(401);
     expect((await askSession(acme(), pam.email, NEW)).status).toBe(200);
   });

@@ -36,6 +36,21 @@ test.each([
   expect(data).toEqual({ id, set: { external_id: shown } });
 });
 
+test('a sign-in of an erased user says no longer from where', () => {
+  const erasures = new Erasures();
+  erasures.add({ data: { tenant, userId: 7 } }, 100);
+  const signIn = (userId: number) =>
+    erasures.redact(
+      readEvent({
+        stream: 'session-acme.s',
+        type: 'SignedIn',
+        data: { userId, sessionId: 's', network: '192.0.2.1', userAgent: 'Firefox' },
+      }),
+    ).data;
+  expect(signIn(7)).toEqual({ userId: 7, sessionId: 's', network: ERASED, userAgent: ERASED });
+  expect(signIn(8)).toMatchObject({ network: '192.0.2.1', userAgent: 'Firefox' });
+});
+
 const [order, status] = ['0198c1f2-0000-7000-8000-000000000003', { from: 'saved', to: 'saved' }];
 const snapshot = { table: 'dyn_stock_order', order: { id: order }, parts: [], related: {} };
 

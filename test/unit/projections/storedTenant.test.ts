@@ -69,6 +69,7 @@ const history: readonly DirectoryEvent[] = [
   { type: 'UserChanged', data: { id: 2, firstName: 'Tom' } },
   { type: 'UserRemoved', data: { id: 3 } },
   { type: 'SessionEnded', data: { userId: 1, sessionId: 'one', expiresAt: LATER } },
+  { type: 'SignedIn', data: { userId: 1, sessionId: 'two', expiresAt: LATER, network: '192.0.2.1', userAgent: 'a' } },
   { type: 'SessionEnded', data: { userId: 1, sessionId: 'two', expiresAt: LATER } },
   ...['c', 'a', 'b'].map(client),
   { type: 'ApiClientRemoved', data: { clientId: 'a' } },
