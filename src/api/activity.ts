@@ -53,7 +53,10 @@ const activityView = json.view<ShownEntry>({
   client_id: [json.nullableText, idOfKind('client')],
   user_id: [json.nullableText, idOfKind('user')],
   name: { ...json.nullableText, description: 'What the order, record, webhook, client or user is called now.' },
-  operation_id: [{ ...json.nullableText, description: 'Of a batch, a clean-up or an undo.' }, operationIdOf],
+  operation_id: [
+    { ...json.nullableText, description: 'Of a batch, a clean-up, a deletion or an undo.' },
+    operationIdOf,
+  ],
   counts: json.orNull(json.ref('ActivityCounts')),
   fields: [{ ...json.listOf(json.text), description: 'Names of changed fields.' }, ({ fields }) => fields ?? []],
   details: [

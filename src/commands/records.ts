@@ -48,20 +48,30 @@ async function updateReferenceRecord(target: TableWrite, id: string, input: Reco
   const { commands, caller, assetType } = target;
   const key = ownValue(input.fields, uniqueFieldOf(assetType));
   const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };
-  const currentIn = (known: DecisionRecords): StoredRecord => {
-    const current = known.byId(id);
-    if (current === undefined) throw unknownRecord(assetType, id);
-    return current;
-  };
   const { position, at, state } = await writeRecord(commands, caller, assetType, wanted, (known) => {
-    const current = currentIn(known);
+    const current = knownIn(known, assetType, id);
     requireTag(precondition, recordView(assetType, current));
     return accepted(decideUpdate(assetType, current, input, known));
   });
-  const before = currentIn(state);
+  const before = knownIn(state, assetType, id);
   const updatedAt = position === 0 ? before.updatedAt : at;
   const record = recordView(assetType, { ...before, updatedAt, fields: { ...before.fields, ...input.fields } });
   return { position, id, record };
+}
+
+async function deleteReferenceRecord(target: TableWrite, id: string, precondition?: Precondition): Promise<Position> {
+  const { commands, caller, assetType } = target;
+  const { position } = await writeRecord(commands, caller, assetType, { keys: [], ids: [id] }, (known) => {
+    requireTag(precondition, recordView(assetType, knownIn(known, assetType, id)));
+    return [{ type: 'RecordDeleted', data: { id } }];
+  });
+  return position;
+}
+
+function knownIn(known: DecisionRecords, assetType: AssetType, id: string): StoredRecord {
+  const record = known.byId(id);
+  if (record === undefined) throw unknownRecord(assetType, id);
+  return record;
 }
 
 function accepted<Event>(decision: Decision<Event>): readonly Event[] {
@@ -97,19 +107,25 @@ async function updatePartRecord(target: TableWrite, id: string, input: RecordInp
 }
 
 /**
- * Removes a part of an order, with the parts that belong to it.
- * @throws NotFoundError; ConflictError where the order has left the validators' hands
+ * Deletes a record of a reference table, or a part of an order with the parts that belong to it.
+ * @throws NotFoundError; PreconditionFailedError; ConflictError where the order has left the validators' hands
  */
-export async function removePart(
+export async function deleteRecord(
   commands: Application,
   caller: Caller,
   assetType: AssetType,
   anyCaseId: string,
+  precondition?: Precondition,
 ): Promise<Position> {
   const id = recordId(assetType.name, anyCaseId);
+  const target = { commands, caller, assetType };
+  if (assetType.role === 'reference') return deleteReferenceRecord(target, id, precondition);
   const { assetTypes } = tenantOf(commands, caller.tenant);
-  const decide = (order: Order) => decideRemoval(order, id, assetTypes);
-  return (await writePart({ commands, caller, assetType }, id, decide)).position;
+  const { position } = await writePart(target, id, (order) => {
+    requireTag(precondition, partView(assetType, order, id));
+    return decideRemoval(order, id, assetTypes);
+  });
+  return position;
 }
 
 /** @throws NotFoundError */

@@ -62,6 +62,8 @@ function toldOf({ stream, metadata, ...read }: ReadEvent, orderModel: string, co
   switch (type) {
     case 'RecordCreated':
       return { table: rest, subject: of('record', data.id) };
+    case 'RecordDeleted':
+      return { table: rest, subject: of('record', data.id), counts };
     case 'RecordChanged':
       return { table: rest, subject: of('record', data.id), fields: namesIn(data.set) };
     case 'BatchUpserted':

@@ -140,6 +140,8 @@ export function tableEffects({ type, data }: ReferenceTableEvent, space: string)
       return [created(space, data)];
     case 'RecordChanged':
       return [replaced(space, data, {})];
+    case 'RecordDeleted':
+      return [deleted(space, data.id)];
     case 'TableCleanedUp':
       return [{ kind: 'cleanUp', space, batch: data.batchId, deleted: data.deleted }];
     case 'BatchUpserted':

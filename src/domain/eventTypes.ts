@@ -79,6 +79,7 @@ export const eventTypes = {
   RequestAnswered: {},
   RecordCreated: { activity: 'record.created' },
   RecordChanged: { activity: 'record.changed' },
+  RecordDeleted: { activity: 'record.deleted' },
   BatchUpserted: { activity: 'table.batch' },
   BatchUndone: { activity: 'table.undo' },
   TableCleanedUp: { activity: 'table.clean_up' },

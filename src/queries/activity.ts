@@ -46,8 +46,9 @@ export const newestEntry = async (
 ): Promise<ActivityEntry | undefined> =>
   (await entriesOf(rows, tenant, { ...NEWEST_FIRST, conditions, limit: 1 }).next()).value;
 
-/** Kinds of activity that are operations on a table. */
-export const OPERATIONS: readonly ActivityKind[] = ['table.batch', 'table.clean_up', 'table.undo'];
+/** Kinds of activity that an undo takes back; with the undos, the operations on a table. */
+export const UNDOABLE: readonly ActivityKind[] = ['table.batch', 'table.clean_up', 'record.deleted'];
+export const OPERATIONS: readonly ActivityKind[] = [...UNDOABLE, 'table.undo'];
 
 export const isOperation = ({ kind }: Pick<ActivityEntry, 'kind'>): boolean => OPERATIONS.includes(kind);
 

@@ -4,7 +4,15 @@ import { charactersOf } from '../domain/jsonSize.js';
 import { MAX_DOCUMENT_BYTES, MAX_ENTRIES, MAX_RECORDS } from '../domain/limits.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { SpaceRef } from '../ports/rowStore.js';
-import { type ActivityEntry, activityPage, entriesOf, isOperation, newestEntry, OPERATIONS } from './activity.js';
+import {
+  type ActivityEntry,
+  activityPage,
+  entriesOf,
+  isOperation,
+  newestEntry,
+  OPERATIONS,
+  UNDOABLE,
+} from './activity.js';
 import { type Rows, roomFor, where } from './asking.js';
 import { changeOf, historyOf, type Place, type Transition, transitionsIn } from './past.js';
 
@@ -58,10 +66,9 @@ export async function recordHistory(
   return { entries: entries.map((entry) => ({ ...entry, operation: operationIn(entry) })), next };
 }
 
-/** The batch or the clean-up whose first event has this revision. */
+/** The batch, the clean-up or the deletion whose first event has this revision. */
 export async function operationOf(rows: Rows, { tenant, space: table }: SpaceRef, revision: Revision) {
-  const at = (number: Revision) =>
-    newestEntry(rows, tenant, where({ table, revision: number, kind: ['table.batch', 'table.clean_up'] }));
+  const at = (number: Revision) => newestEntry(rows, tenant, where({ table, revision: number, kind: UNDOABLE }));
   const [found, before] = [await at(revision), await at(revision - 1)];
   return before !== undefined && before.causationId === found?.causationId ? undefined : found;
 }

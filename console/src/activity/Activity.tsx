@@ -97,7 +97,7 @@ export function Entries({ entries, onFilter }: EntriesProps) {
           </Chip>,
           <>
             <Chip onClick={() => onFilter({ kind: entry.kind })}>{wordsOf(entry.kind)}</Chip>
-            {entry.counts !== null && (
+            {entry.counts !== null && entry.record_id === null && (
               <Text size="sm">{text.counts(entry.counts.created, entry.counts.updated, entry.counts.deleted)}</Text>
             )}
           </>,

@@ -54,6 +54,7 @@ const WORDS: { readonly [kind in Entry['kind']]: readonly [en: string, nl: strin
   'webhook.removed': ['removed a webhook', 'verwijderde een webhook'],
   'record.created': ['created a record', 'maakte een record'],
   'record.changed': ['changed a record', 'wijzigde een record'],
+  'record.deleted': ['deleted a record', 'verwijderde een record'],
   'table.batch': ['sent a batch', 'stuurde een batch'],
   'table.undo': ['took a change back', 'draaide een wijziging terug'],
   'table.clean_up': ['cleaned the table up', 'schoonde de tabel op'],

@@ -84,7 +84,7 @@ const recordEntry = json.view<ShownRecordEntry>({
   operation_id: [
     {
       ...json.nullableText,
-      description: 'Of the batch, clean-up or undo that did it.',
+      description: 'Of the batch, clean-up, deletion or undo that did it.',
     },
     ({ operation }) => operation?.toString() ?? null,
   ],

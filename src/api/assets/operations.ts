@@ -1,4 +1,4 @@
-/** Operations on Reference Data: batches, clean-ups and undos; and undoing them. */
+/** Operations on Reference Data: batches, clean-ups, deletions by people, and undos; and undoing them. */
 import { z } from 'zod';
 import { type UndoResult, undoBody, undoOperation } from '../../commands/referenceTables/undo.js';
 import { refuseMasterData } from '../../commands/tables.js';
@@ -18,7 +18,7 @@ const countOf = (name: keyof ReturnType<typeof countsOf>) => (entry: ShownOperat
 
 const operationView = json.view<ShownOperation>({
   operation_id: [json.text, ({ revision }) => String(revision)],
-  kind: [json.oneOf(['batch', 'clean_up', 'undo']), ({ kind }) => kind.replace('table.', '')],
+  kind: [json.oneOf(['batch', 'clean_up', 'deleted', 'undo']), ({ kind }) => kind.replace(/^\w+\./, '')],
   at: json.timestamp,
   actor: json.ref('Actor'),
   batch_ids: [json.listOf(json.text), batchIdsOf],
@@ -27,7 +27,7 @@ const operationView = json.view<ShownOperation>({
   seen: [{ ...json.count, description: 'Unchanged records, sent again with another batch_id.' }, countOf('seen')],
   deleted: [json.count, countOf('deleted')],
   undoes: [
-    { ...json.nullableText, description: 'Of an undo: the batch or the clean-up.' },
+    { ...json.nullableText, description: 'Of an undo: what it undoes.' },
     ({ details }) => (typeof details?.undoes === 'string' ? details.undoes : null),
   ],
 });
@@ -58,7 +58,7 @@ export const operations: Resource = {
   operations: {
     'GET /:table/operations': {
       id: 'listOperations',
-      summary: 'Batches, clean-ups and undos, the newest first',
+      summary: 'Batches, clean-ups, deletions by people and undos, the newest first',
       description: `A page comes from ${MAX_ACTIVITY_ROWS} changes of the table at most: it may have none, and still a link to the next.`,
       query: parametersIn(operationsQuery),
       answer: json.linkedPage('TableOperation', MAX_SHORT_PAGE),
@@ -83,7 +83,7 @@ export const operations: Resource = {
     },
     'POST /:table/operations/:id/undo': {
       id: 'undoOperation',
-      summary: 'Undo a clean-up or a batch',
+      summary: 'Undo a batch, a clean-up or a deletion',
       description: `Deleted records are back with their ids and values, changed ones have their earlier values, created ones are deleted. Records that changed since are reported and left as they are. A request undoes at most ${MAX_RECORDS} records: where there are more, \`next\` is the \`after\` of another.`,
       work: 'costly',
       body: { ...json.bodyOf(undoBody, { after: '1042.17' }), optional: true },

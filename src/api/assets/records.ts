@@ -1,7 +1,7 @@
 /** Records of a table: list, get, create and update (spec §4.3 to §4.6, §4.9). */
 import type { WrittenRecord } from '../../commands/context.js';
 import { recordTag, tagOf } from '../../commands/preconditions.js';
-import { createRecord, removePart, updateRecord } from '../../commands/records.js';
+import { createRecord, deleteRecord, updateRecord } from '../../commands/records.js';
 import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
@@ -128,9 +128,9 @@ export const records: Resource = {
       tables: 'PartTable',
       status: 204,
       answer: json.NO_CONTENT,
-      async handle({ commands }, { req, caller, assetType, path: { id } }) {
-        if (assetType.role !== 'part') throw methodNotAllowed(req, 'GET, HEAD, PUT');
-        return { written: await removePart(commands, caller, assetType, id) };
+      async handle({ commands }, { req, caller, assetType, path: { id }, user }) {
+        if (assetType.role !== 'part' && user === undefined) throw methodNotAllowed(req, 'GET, HEAD, PUT');
+        return { written: await deleteRecord(commands, caller, assetType, id, preconditionOf(req)) };
       },
     },
   },

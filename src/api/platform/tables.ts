@@ -1,6 +1,6 @@
 /**
  * Tables for people: `/api/v1/platform/tables`. All roles read them, validators change parts of orders, and admins do what
- * integrators do with reference tables. What API clients do as well has their handlers.
+ * integrators do with reference tables, and delete single records. What API clients do as well has their handlers.
  */
 import { NotSupportedError } from '../../commands/context.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
@@ -14,6 +14,7 @@ import { AT } from '../assets/moments.js';
 import { operations } from '../assets/operations.js';
 import { records } from '../assets/records.js';
 import { batchOf, synchronization } from '../assets/synchronize.js';
+import { authorize } from '../auth/principal.js';
 import * as json from '../openapi/schema.js';
 import { listReply, type Operation, pathText, type Resource } from '../routes/operation.js';
 
@@ -36,12 +37,6 @@ const FOR_PEOPLE: { readonly [route: string]: PermissionOfPeople } = {
   'DELETE /:table/assets/:id': 'validators',
 };
 
-/** Orders have their own operations, and reference tables are written by batch. */
-const WRITTEN_ELSEWHERE = {
-  order: 'Orders are changed at /orders here.',
-  reference: 'Reference tables are written at /assets/batch here.',
-};
-
 const anyFields: json.JsonSchema = { type: 'object' };
 
 /** What the document says of any table, in place of what it says to clients of each. */
@@ -53,6 +48,10 @@ const DESCRIBED: { readonly [route: string]: Partial<Operation> } = {
   },
   'POST /:table/assets': { body: { limit: 'record', schema: anyFields, example: { quantity: 3 } } },
   'PUT /:table/assets/:id': { body: { limit: 'record', schema: anyFields, example: { quantity: 4 } } },
+  'DELETE /:table/assets/:id': {
+    summary: 'Delete a record of a reference table, or remove a part of an order with the parts that belong to it',
+    headers: ['if-match'],
+  },
 };
 
 /** Operations of API clients on tables, for people: below `/tables`. */
@@ -66,10 +65,15 @@ function forPeople({ operations, pathParameters }: Resource): Resource {
       ...DESCRIBED[route],
       id,
       allow,
-      handle(api, call, cancellation) {
+      async handle(api, call, cancellation) {
         const { name, role } = call.assetType;
-        if (allow === 'validators' && role !== 'part')
-          throw new NotSupportedError(`Records of ${name} are not written one by one here.`, WRITTEN_ELSEWHERE[role]);
+        if (allow === 'validators' && role === 'order')
+          throw new NotSupportedError(
+            `Records of ${name} are not written here.`,
+            'Orders are changed at /orders here.',
+          );
+        if (allow === 'validators' && role === 'reference')
+          await authorize(api, call.req, call.res, { ...operation, handle, allow: 'admins' });
         return handle(api, call, cancellation);
       },
     };

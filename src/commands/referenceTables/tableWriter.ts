@@ -18,7 +18,7 @@ export class DecisionRecords {
   readonly #byId: ReadonlyMap<string, StoredRecord>;
   readonly #byKey: ReadonlyMap<string, StoredRecord>;
 
-  /** @param formerIds by key: the id that the last record of the key had when a clean-up deleted it */
+  /** @param formerIds by key: the id that the last record of the key had when it was deleted */
   constructor(
     private readonly assetType: AssetType,
     records: readonly StoredRecord[],
@@ -32,9 +32,10 @@ export class DecisionRecords {
   readonly byKey = (key: string): StoredRecord | undefined => this.#byKey.get(key);
   readonly formerId = (key: string): string | undefined => this.formerIds.get(key);
 
-  /** The records after single ones were created or changed. */
+  /** The records after single ones were created, changed or deleted. */
   after(events: readonly ReferenceTableEvent[], at: string): DecisionRecords {
     const records = new Map(this.#byId);
+    const formerIds = new Map(this.formerIds);
     for (const effect of events.flatMap((event) => tableEffects(event, this.assetType.name))) {
       if (effect.kind === 'create') {
         const { id, batch: batchId, fields } = effect;
@@ -43,9 +44,13 @@ export class DecisionRecords {
         const before = records.get(effect.id);
         const fields = { ...before?.fields, ...effect.set };
         if (before !== undefined) records.set(effect.id, { ...before, updatedAt: at, fields });
+      } else if (effect.kind === 'delete') {
+        const before = records.get(effect.id);
+        if (before !== undefined) formerIds.set(uniqueKeyOf(this.assetType, before.fields), effect.id);
+        records.delete(effect.id);
       }
     }
-    return new DecisionRecords(this.assetType, [...records.values()], this.formerIds);
+    return new DecisionRecords(this.assetType, [...records.values()], formerIds);
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Undoes a clean-up or a batch, from what it did to the rows; records that changed since are left alone and reported. A
+ * Undoes a batch, a clean-up or a deletion, from what it did to the rows; records that changed since are left alone and reported. A
  * request undoes at most MAX_RECORDS records. Repeating it is safe: what is as before is passed over (decision 0012).
  */
 import { z } from 'zod';
@@ -33,7 +33,7 @@ export type UndoResult = Omit<ReturnType<typeof undo>, 'events'> & {
 };
 
 /**
- * @param operationId of the clean-up or the batch: the revision of its first event in the table's stream
+ * @param operationId of one of these: the revision of its first event in the table's stream
  * @param body `{ after? }`
  * @throws NotFoundError for anything else; ValidationError; NotSupportedError on Master Data
  */
@@ -54,7 +54,7 @@ export async function undoOperation(
   const read = async () => {
     const operation = await operationOf(rows, space, revision);
     if (operation === undefined)
-      throw new NotFoundError(`There is no batch or clean-up ${operationId} on ${assetType.name}.`);
+      throw new NotFoundError(`There is no batch, clean-up or deletion ${operationId} on ${assetType.name}.`);
     const { transitions, next } = await doneBy(rows, space, operation, after === undefined ? undefined : [position, n]);
     const done = transitions.map(({ before, after: then }) => ({
       before: before && recordOf(before, assetType),

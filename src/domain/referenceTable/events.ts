@@ -13,6 +13,9 @@ export type RecordCreated = EventOf<'RecordCreated', NewRecord>;
 /** Only what changed. */
 export type RecordChanged = EventOf<'RecordChanged', ReplacedRecord>;
 
+/** Of a single record, by a person. */
+export type RecordDeleted = EventOf<'RecordDeleted', { readonly id: string }>;
+
 /**
  * One part of a batch upsert: the items that carried the same `_batch_id`. A batch is one append of as
  * many of these as it takes.
@@ -50,7 +53,13 @@ export type BatchUndone = EventOf<
 /** Deletes every record whose batch id is not this one, records without one included. */
 export type TableCleanedUp = EventOf<'TableCleanedUp', { readonly batchId: string; readonly deleted: number }>;
 
-export type ReferenceTableEvent = RecordCreated | RecordChanged | BatchUpserted | BatchUndone | TableCleanedUp;
+export type ReferenceTableEvent =
+  | RecordCreated
+  | RecordChanged
+  | RecordDeleted
+  | BatchUpserted
+  | BatchUndone
+  | TableCleanedUp;
 
 /** The values before, by the names of `set`; null where the event does not have them. */
 export const namedValues = (set: Fields, was: readonly FieldValue[]): Fields =>

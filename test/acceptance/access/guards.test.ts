@@ -210,8 +210,6 @@ describe('roles', () => {
   ];
   const WRITES: readonly (readonly [string, readonly string[]])[] = [
     ['/orders', OF_ORDERS],
-    ['/tables/{table}/assets/batch', ADMINS],
-    ['/tables/{table}/assets', OF_ORDERS],
     ['', ADMINS],
   ];
   const mayCall = ({ method, template }: Guarded): readonly string[] =>

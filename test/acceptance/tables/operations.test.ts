@@ -1,9 +1,10 @@
-/** What was done to a table by batches and clean-ups (spec §4.7, §4.8), and taking it back. */
+/** What was done to a table by batches and clean-ups (spec §4.7, §4.8), or to a record by an admin, and taking it back. */
 import { v7 as uuid } from 'uuid';
 import { z } from 'zod';
 import { MAX_SHORT_PAGE } from '#app/domain/limits.js';
 import { dataOf } from '../people.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
+import { ASSETS, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
@@ -88,6 +89,64 @@ describe('operations', () => {
     expect((await pageOf('batch_id=monday')).data.map(({ kind }) => kind)).toEqual(['batch']);
     for (const wrong of ['kind=batch', 'batch_id=', 'batch_id=a&batch_id=b'])
       await expectRefused(run.service, 400, () => other().getOperations('dyn_item', { query: wrong }));
+  });
+});
+
+describe('a single record', () => {
+  const page = (kind: object) => ({
+    status: 200,
+    body: { data: expect.arrayContaining([expect.objectContaining(kind)]) },
+  });
+
+  it('is added, changed as it was seen, and deleted by an admin; an undo of the deletion brings it back', async () => {
+    const person = await acme().addPerson('admin');
+    const ask = (method: string, path: string, more: RequestOptions = {}) =>
+      acme().platform(method, `/tables/dyn_party/${path}`, { token: person, ...more });
+    const made = await ask('POST', 'assets', { body: { external_id: 'P1', name: 'Party 1', notes: 'kept' } });
+    expect(made.status).toBe(201);
+    const { id } = dataOf(z.object({ id: z.string() }), made);
+    const path = `assets/${id}`;
+    const seen = String(made.headers.etag);
+    const changed = await ask('PUT', path, { body: { name: 'Party One' }, headers: { 'if-match': seen } });
+    expect(changed).toMatchObject({ status: 200, body: { data: { name: 'Party One', notes: 'kept' } } });
+    for (const [method, body] of [['PUT', { name: 'X' }], ['DELETE']] as const)
+      await expectRefused(run.service, 412, () => ask(method, path, { body, headers: { 'if-match': seen } }));
+    const token = await acme().addPerson('validator');
+    for (const method of ['PUT', 'DELETE'])
+      await expectRefused(run.service, 403, () =>
+        ask(method, path, { body: method === 'PUT' ? {} : undefined, token }),
+      );
+    const client = await expectRefused(run.service, 405, () => acme().send('DELETE', `${ASSETS}/dyn_party/${path}`));
+    expect(client.headers.allow).toBe('GET, HEAD, PUT');
+
+    const since = z.object({ meta: z.object({ next_cursor: z.string() }) });
+    const changes = (query = '') => acme().send('GET', `${ASSETS}/dyn_party/changes`, { query });
+    const after = since.parse((await changes()).body).meta.next_cursor;
+    const gone = await ask('DELETE', path, { headers: { 'if-match': String(changed.headers.etag) } });
+    expect(gone).toMatchObject({ status: 204, text: '' });
+    await expectRefused(run.service, 404, () => ask('DELETE', path));
+    await expectRefused(run.service, 404, () => acme().getRecord('dyn_party', id));
+    expect((await changes(`after=${after}`)).text).toContain(id);
+    const history = await ask('GET', `${path}/history`);
+    const entry = z.looseObject({ operation_id: z.string() });
+    const [newest] = dataOf(z.array(z.unknown()), history);
+    expect(newest).toMatchObject({ kind: 'record.deleted', change: 'delete', fields: { notes: { from: 'kept' } } });
+    const { operation_id: operation } = entry.parse(newest);
+    expect(await ask('GET', 'operations')).toMatchObject(
+      page({ operation_id: operation, kind: 'deleted', deleted: 1 }),
+    );
+    const activity = await acme().platform('GET', '/activity', { query: { record_id: id } });
+    expect(activity).toMatchObject(page({ kind: 'record.deleted', table: 'dyn_party', operation_id: operation }));
+
+    expect(await ask('POST', `operations/${operation}/undo`)).toMatchObject({
+      body: { data: { restored: 1, left: [] } },
+    });
+    expect(await acme().get('dyn_party', id)).toMatchObject({ external_id: 'P1', name: 'Party One', notes: 'kept' });
+    // A key that comes back has its id, also where both wait together.
+    const again = { external_id: 'P1', name: 'Came back' };
+    const [, back] = await Promise.all([ask('DELETE', path), ask('POST', 'assets', { body: again })]);
+    if (back.status === 422) await acme().create('dyn_party', again);
+    expect(await acme().get('dyn_party', id)).toMatchObject(again);
   });
 });
 

@@ -89,6 +89,7 @@ const cases: readonly Case[] = [
   ['RecordCreated', 'item', { id: TEA, fields: { name: 'Tea' } }, [created('dyn_item', TEA, { name: 'Tea' })]],
   ['RecordCreated', 'item', { id: TEA.toUpperCase(), fields: {} }, [created('dyn_item', TEA, {})]],
   ['RecordChanged', 'item', { id: TEA, set: { name: 'Tea' } }, [tea({ name: 'Tea' })]],
+  ['RecordDeleted', 'item', { id: TEA }, [{ kind: 'delete', space: 'dyn_item', id: TEA }]],
   [
     'RecordChanged',
     'item',
