@@ -32,6 +32,10 @@ type FormDialogProps = {
   readonly act: () => Promise<unknown>;
   readonly onClose: () => void;
   readonly isReady?: boolean;
+  /** Of the button that does not act. */
+  readonly cancel?: string;
+  /** What it did is shown, and there is nothing more to do than to close. */
+  readonly isDone?: boolean;
   readonly color?: string;
   readonly size?: string;
   /** Given the service's message about a field. */
@@ -39,27 +43,25 @@ type FormDialogProps = {
 };
 
 /** Fields to fill in, and a button that sends them: a refusal is shown, and the dialog stays. */
-export function FormDialog({ title, label, act, onClose, isReady = true, color, size, children }: FormDialogProps) {
-  const text = useText();
+export function FormDialog(props: FormDialogProps) {
+  const { title, label, act, onClose, isReady = true, isDone = false, color = 'indigo', size = 'md', children } = props;
+  const { common } = useText();
   const action = useAct(act);
   const errors = action.error instanceof ApiError ? action.error.fields : {};
   return (
-    <Modal opened onClose={onClose} title={title} {...(size === undefined ? {} : { size })}>
+    <Modal opened onClose={onClose} title={title} size={size}>
       <Stack>
         {action.error !== null && <Problem error={action.error} />}
         {children((field) => errors[field]?.join(' '))}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
-            {text.common.cancel}
+            {isDone ? common.close : (props.cancel ?? common.cancel)}
           </Button>
-          <Button
-            disabled={!isReady}
-            loading={action.isPending}
-            onClick={() => action.mutate()}
-            {...(color === undefined ? {} : { color })}
-          >
-            {label}
-          </Button>
+          {!isDone && (
+            <Button disabled={!isReady} loading={action.isPending} onClick={() => action.mutate()} color={color}>
+              {label}
+            </Button>
+          )}
         </Group>
       </Stack>
     </Modal>
@@ -122,16 +124,16 @@ export function Opens({ label, children, size = 'xs', variant = 'default', ...mo
   );
 }
 
-type ActProps = Pick<AskedProps, 'label' | 'act'> & { readonly isDisabled?: boolean };
+type ActProps = Pick<AskedProps, 'label' | 'act'> & Pick<ButtonProps, 'variant'> & { readonly isDisabled?: boolean };
 
 /** A button that acts at once, and shows the refusal if there is one. */
-export function Act({ label, act, isDisabled = false }: ActProps) {
+export function Act({ label, act, variant = 'default', isDisabled = false }: ActProps) {
   const action = useAct(act);
   return (
     <>
       <Button
         size="xs"
-        variant="default"
+        variant={variant}
         disabled={isDisabled}
         loading={action.isPending}
         onClick={() => action.mutate()}

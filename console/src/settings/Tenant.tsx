@@ -1,12 +1,13 @@
 /** Settings of the tenant, and how much of its quotas it uses. */
-import { Button, Group, NumberInput, Paper, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Group, NumberInput, Paper, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { tenantQuery } from '../api/queries';
+import { Act } from '../app/Dialogs';
 import { useNumber, useText } from '../app/language';
-import { Loaded, Page, Problem } from '../app/Page';
+import { Loaded, Page } from '../app/Page';
 import { useRoles } from '../app/useRoles';
 
 type Tenant = Schemas['Tenant'];
@@ -67,25 +68,19 @@ type FormProps = {
 
 function SettingForm({ title, why, fields, values, recommended = {}, save, removal }: FormProps) {
   const text = useText();
-  const client = useQueryClient();
   const { isAdmin } = useRoles();
   const [typed, setTyped] = useState<{ readonly [name: string]: string | number }>(values ?? recommended);
-  const action = useMutation({
-    mutationFn: (next: FormProps['values']) =>
-      bodyOf(api.PUT('/api/v1/platform/tenant', { body: save(next) as never })),
-    onSuccess: async (_, next) => {
-      setTyped(next ?? recommended);
-      await client.invalidateQueries({ queryKey: tenantQuery.queryKey });
-      notifications.show({ message: text.orders.saved });
-    },
-  });
+  const put = (next: FormProps['values']) => async () => {
+    await bodyOf(api.PUT('/api/v1/platform/tenant', { body: save(next) as never }));
+    setTyped(next ?? recommended);
+    notifications.show({ message: text.orders.saved });
+  };
   const given = Object.fromEntries(fields.map(([name]) => [name, Number(typed[name] ?? '')]));
   return (
     <Paper withBorder p="md" component="section" aria-label={title}>
       <Stack>
         <Title order={2}>{title}</Title>
         {why !== undefined && <Text size="sm">{why}</Text>}
-        {action.error !== null && <Problem error={action.error} />}
         {fields.map(([name, label, min, max]) => (
           <NumberInput
             key={name}
@@ -98,14 +93,8 @@ function SettingForm({ title, why, fields, values, recommended = {}, save, remov
         ))}
         {isAdmin && (
           <Group justify="flex-end">
-            {values !== null && (
-              <Button variant="default" loading={action.isPending} onClick={() => action.mutate(null)}>
-                {removal}
-              </Button>
-            )}
-            <Button loading={action.isPending} onClick={() => action.mutate(given)}>
-              {text.common.save}
-            </Button>
+            {values !== null && <Act label={removal} act={put(null)} />}
+            <Act label={text.common.save} act={put(given)} variant="filled" />
           </Group>
         )}
       </Stack>

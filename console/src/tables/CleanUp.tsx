@@ -1,10 +1,11 @@
 /** The end of an import with a clean-up: which records the file lacks, and the guard that asks once more. */
-import { Alert, Button, Group, NumberInput, Text } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { NumberInput, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError, type AssetType, api, bodyOf, dataOf } from '../api/client';
+import { FormDialog } from '../app/Dialogs';
 import { useNumber, useText } from '../app/language';
-import { Loaded, Problem } from '../app/Page';
+import { Loaded } from '../app/Page';
 import type { Sent } from './importFile';
 
 type Props = {
@@ -19,8 +20,8 @@ const GUARDED = ['confirm', 'batch_id'];
 export function CleanUp({ table, sent: { sync, records }, onEnd }: Props) {
   const text = useText().imports;
   const number = useNumber();
-  const client = useQueryClient();
-  const [confirmed, setConfirmed] = useState<number | undefined>();
+  const [isGuarded, setGuarded] = useState(false);
+  const [confirm, setConfirm] = useState<number | undefined>();
   const params = { path: { table: table.name, sync_id: sync } };
   const COMMIT = '/api/v1/platform/tables/{table}/syncs/{sync_id}/commit';
   const preview = useQuery({
@@ -28,58 +29,44 @@ export function CleanUp({ table, sent: { sync, records }, onEnd }: Props) {
     queryFn: () => dataOf(api.POST(COMMIT, { params: { ...params, query: { dry_run: true } }, body: { records } })),
     staleTime: Number.POSITIVE_INFINITY,
   });
-  const commit = useMutation({
-    mutationFn: () =>
-      bodyOf(
-        api.POST(COMMIT, { params, body: { records, ...(confirmed === undefined ? {} : { confirm: confirmed }) } }),
-      ),
-    onSuccess: async () => {
-      await client.invalidateQueries({ queryKey: ['records', table.name] });
+  const commit = async () => {
+    try {
+      await bodyOf(api.POST(COMMIT, { params, body: { records, ...(confirm === undefined ? {} : { confirm }) } }));
       onEnd();
-    },
-  });
-  const { error } = commit;
-  const isGuarded = error instanceof ApiError && GUARDED.some((field) => field in error.fields);
+    } catch (error) {
+      if (!(error instanceof ApiError) || !GUARDED.some((field) => field in error.fields)) throw error;
+      setGuarded(true);
+    }
+  };
   return (
     <Loaded query={preview}>
       {({ deleted, keys = [] }) => (
-        <>
-          <Text role="status" fw={600}>
-            {text.lacking(number(deleted))}
-          </Text>
-          {keys.length > 0 && (
-            <Text size="sm" className="text">
-              {keys.join(', ')}
-              {keys.length < deleted && ' …'}
-            </Text>
+        <FormDialog
+          title={text.lacking(number(deleted))}
+          label={text.deleteLacking(number(deleted))}
+          cancel={text.keepLacking}
+          act={commit}
+          onClose={onEnd}
+          isReady={!isGuarded || confirm === deleted}
+          color="red"
+        >
+          {() => (
+            <>
+              <Text size="sm" className="text">
+                {keys.join(', ')}
+                {keys.length < deleted && ' …'}
+              </Text>
+              {isGuarded && (
+                <NumberInput
+                  label={text.guardConfirm}
+                  description={text.guardWhy}
+                  value={confirm ?? ''}
+                  onChange={(value) => setConfirm(typeof value === 'number' ? value : undefined)}
+                />
+              )}
+            </>
           )}
-          {error !== null && !isGuarded && <Problem error={error} />}
-          {isGuarded && (
-            <Alert color="orange" title={text.guard}>
-              <Text size="sm">{text.guardWhy}</Text>
-              <NumberInput
-                mt="xs"
-                maw="16rem"
-                label={text.guardConfirm}
-                value={confirmed ?? ''}
-                onChange={(value) => setConfirmed(typeof value === 'number' ? value : undefined)}
-              />
-            </Alert>
-          )}
-          <Group>
-            <Button
-              color="red"
-              disabled={isGuarded && confirmed !== deleted}
-              loading={commit.isPending}
-              onClick={() => commit.mutate()}
-            >
-              {text.deleteLacking(number(deleted))}
-            </Button>
-            <Button variant="default" onClick={onEnd}>
-              {text.keepLacking}
-            </Button>
-          </Group>
-        </>
+        </FormDialog>
       )}
     </Loaded>
   );

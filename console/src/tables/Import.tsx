@@ -6,11 +6,12 @@ import { unparse } from 'papaparse';
 import { useEffect, useRef, useState } from 'react';
 import { type AssetField, type AssetType, api, bodyOf } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
-import { Cut, SYSTEM_FIELDS, valueText } from '../app/DataTable';
+import { Cut, valueText } from '../app/DataTable';
 import { useLanguage, useNumber, useText } from '../app/language';
 import { decimalMark, NoNumber } from '../app/numberText';
 import { Loaded, Page, Problem } from '../app/Page';
 import { Rows } from '../app/Rows';
+import { writableFields } from '../orders/draft';
 import { CleanUp } from './CleanUp';
 import { cellValue } from './cells';
 import { type Dialect, guessDialect } from './csv';
@@ -123,9 +124,7 @@ type MatchedProps = {
 function Matched({ type, chosen: { file, dialect }, beginning }: MatchedProps) {
   const text = useText();
   const [names = [], ...rows] = beginning;
-  const writable = type.fields.filter(
-    ({ name, read_only, list }) => !read_only && !list && !SYSTEM_FIELDS.includes(name),
-  );
+  const writable = writableFields(type, 'id');
   const [fields, setFields] = useState<readonly (AssetField | undefined)[]>(() =>
     names.map((column) => writable.find(({ name, label }) => [plain(name), plain(label)].includes(plain(column)))),
   );

@@ -1,4 +1,4 @@
-/** What programs and imports did to a table: each batch, clean-up and undo; admins undo them. */
+/** What programs, imports and people did to a table: each batch, clean-up, deletion and undo; admins undo them. */
 import { Badge, Button, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
@@ -59,18 +59,11 @@ export function Operations() {
                   <When key="at" at={at} />,
                   <Badge key="kind">{text.kind[kind]}</Badge>,
                   <bdi key="by">{actor.name ?? actor.id}</bdi>,
-                  batches.length === 1 ? (
-                    <Link
-                      key="batch"
-                      to="/tables/$table/operations"
-                      params={{ table }}
-                      search={{ batch: batches[0] ?? '' }}
-                    >
-                      <Cut>{batches[0]}</Cut>
+                  batches.map((batch) => (
+                    <Link key={batch} to="/tables/$table/operations" params={{ table }} search={{ batch }}>
+                      <Cut>{batch}</Cut>
                     </Link>
-                  ) : (
-                    <Cut key="batch">{batches.join(', ')}</Cut>
-                  ),
+                  )),
                   `${number(created)} / ${number(updated)} / ${number(deleted)}`,
                   kind !== 'undo' && (
                     <Undo key="undo" of={{ table, id, name: `${text.kind[kind]} ${batches.join(', ')}` }} />

@@ -1,7 +1,8 @@
 /** A record through time: a slider over its changes, the record as each of them left it, and all of them below. */
-import { Badge, Button, Group, Slider, Stack, Text, Timeline, Title } from '@mantine/core';
+import { Badge, Group, Slider, Stack, Timeline, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
+import { useKindWords } from '../activity/words';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { useLanguage, useText, When } from '../app/language';
 import { Loaded, More, Past } from '../app/Page';
@@ -54,24 +55,19 @@ export function RecordHistory({ table, recordId, now, children }: Props) {
         return (
           <Stack>
             {step > 0 && <Past at={changes[step]?.occurred_at ?? ''} onNow={() => show(0)} />}
-            {changes.length > 1 && <Steps changes={changes} step={step} onStep={show} />}
+            {changes.length > 1 && <Steps table={table} changes={changes} step={step} onStep={show} />}
             {children(recordAt(now, changes, step), changes[step])}
             <Title order={2}>{text.orders.history}</Title>
             <Timeline bulletSize={12} lineWidth={2} active={changes.length}>
-              {changes.map((change, at) => (
-                <Timeline.Item key={`${change.id} ${change.change}`} title={<What change={change} />}>
-                  <Who table={table} change={change} />
+              {changes.map((change) => (
+                <Timeline.Item key={`${change.id} ${change.change}`}>
+                  <Step table={table} change={change} />
                   <details>
                     <summary>{text.orders.changes(Object.keys(change.fields).length)}</summary>
                     {Object.entries(change.fields).map(([field, { from, to }]) => (
                       <Changed key={field} label={field} from={from} to={to} />
                     ))}
                   </details>
-                  {at !== step && (
-                    <Button size="compact-xs" variant="default" onClick={() => show(at)}>
-                      {text.tables.showThen}
-                    </Button>
-                  )}
                 </Timeline.Item>
               ))}
             </Timeline>
@@ -84,13 +80,14 @@ export function RecordHistory({ table, recordId, now, children }: Props) {
 }
 
 type StepsProps = {
+  readonly table: string;
   readonly changes: readonly Change[];
   readonly step: number;
   readonly onStep: (step: number) => void;
 };
 
 /** Left is earlier. The arrow keys move it, too. */
-function Steps({ changes, step, onStep }: StepsProps) {
+function Steps({ table, changes, step, onStep }: StepsProps) {
   const { text, language } = useLanguage();
   const last = changes.length - 1;
   const momentOf = (at: number) => new Date(changes[last - at]?.occurred_at ?? 0).toLocaleString(language);
@@ -107,33 +104,27 @@ function Steps({ changes, step, onStep }: StepsProps) {
         thumbProps={{ 'aria-valuetext': momentOf(last - step) }}
       />
       {change !== undefined && (
-        <Group gap="xs" role="status">
-          <What change={change} />
-          <Text size="sm">
-            <When at={change.occurred_at} long />{' '}
-            <bdi>{text.orders.whoChanged(change.actor.name ?? change.actor.id)}</bdi>
-          </Text>
-        </Group>
+        <div role="status">
+          <Step table={table} change={change} />
+        </div>
       )}
     </Stack>
   );
 }
 
-function What({ change }: { readonly change: Change }) {
-  const text = useText().tables;
-  return <Badge>{text.changes[change.change]}</Badge>;
-}
-
-function Who({ table, change }: { readonly table: string; readonly change: Change }) {
-  const text = useText().orders;
+/** What was done to it, when and by whom. */
+function Step({ table, change }: { readonly table: string; readonly change: Change }) {
+  const { orders, tables } = useText();
+  const wordsOf = useKindWords();
   return (
-    <Text size="sm">
-      <When at={change.occurred_at} /> <bdi>{text.whoChanged(change.actor.name ?? change.actor.id)}</bdi>{' '}
+    <Group gap="xs" component="span">
+      <Badge>{tables.changes[change.change]}</Badge>
+      <When at={change.occurred_at} /> <bdi>{orders.whoChanged(change.actor.name ?? change.actor.id)}</bdi>
       {change.operation_id !== null && (
         <Link to="/tables/$table/operations" params={{ table }}>
-          {change.kind}
+          {wordsOf(change.kind)}
         </Link>
       )}
-    </Text>
+    </Group>
   );
 }

@@ -22,18 +22,14 @@ export function Tables() {
       {(close) => <AddTable onClose={close} />}
     </Opens>
   );
-  const kinds = [
-    { kind: 'reference', title: text.reference },
-    { kind: 'master', title: text.master },
-  ];
   return (
     <Page title={text.title} actions={add}>
       <Loaded query={useQuery(assetTypesQuery)}>
         {(tables) =>
-          kinds.map(({ kind, title }) => (
+          (['reference', 'master'] as const).map((kind) => (
             <Stack key={kind} gap="xs">
-              <Title order={2}>{title}</Title>
-              <TableList label={title} tables={tables.filter((table) => table.kind === kind)} />
+              <Title order={2}>{text[kind]}</Title>
+              <TableList label={text[kind]} tables={tables.filter((table) => table.kind === kind)} />
             </Stack>
           ))
         }

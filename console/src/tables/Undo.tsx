@@ -1,11 +1,9 @@
-/** Undoes a batch or a clean-up, piece by piece, and shows what that did and what it left alone. */
-import { Alert, Button, Group, List, Modal, Stack, Text } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
+/** Undoes a batch, a clean-up or a deletion, piece by piece, and shows what that did and what it left alone. */
+import { Alert, List, Text } from '@mantine/core';
+import { useEffect, useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
-import { Opens } from '../app/Dialogs';
+import { FormDialog, Opens } from '../app/Dialogs';
 import { useNumber, useText } from '../app/language';
-import { Problem } from '../app/Page';
 
 /** `name`: what is undone. */
 type Of = { readonly table: string; readonly id: string; readonly name: string };
@@ -36,35 +34,22 @@ export function Undo({ of }: { readonly of: Of }) {
 }
 
 function UndoDialog({ of, onClose }: { readonly of: Of; readonly onClose: () => void }) {
-  const { tables: text, common } = useText();
-  const client = useQueryClient();
-  const stop = useRef(new AbortController());
-  useEffect(() => {
-    const { current } = stop;
-    return () => current.abort();
-  }, []);
-  const work = useMutation({
-    mutationFn: () => undo(of, stop.current.signal),
-    onSettled: () =>
-      Promise.all(['records', 'operations'].map((key) => client.invalidateQueries({ queryKey: [key, of.table] }))),
-  });
+  const text = useText().tables;
+  const [outcome, setOutcome] = useState<Outcome | undefined>();
+  const [stop] = useState(() => new AbortController());
+  useEffect(() => () => stop.abort(), [stop]);
   return (
-    <Modal opened onClose={onClose} title={`${text.undo}: ${of.name}`} size="lg" closeOnClickOutside={!work.isPending}>
-      <Stack>
-        {work.error !== null && <Problem error={work.error} />}
-        {work.data === undefined ? <Text>{text.undoes}</Text> : <Outcome outcome={work.data} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {work.data === undefined ? common.cancel : common.close}
-          </Button>
-          {work.data === undefined && (
-            <Button color="red" loading={work.isPending} onClick={() => work.mutate()}>
-              {text.undo}
-            </Button>
-          )}
-        </Group>
-      </Stack>
-    </Modal>
+    <FormDialog
+      title={`${text.undo}: ${of.name}`}
+      label={text.undo}
+      act={async () => setOutcome(await undo(of, stop.signal))}
+      onClose={onClose}
+      isDone={outcome !== undefined}
+      color="red"
+      size="lg"
+    >
+      {() => (outcome === undefined ? <Text>{text.undoes}</Text> : <Outcome outcome={outcome} />)}
+    </FormDialog>
   );
 }
 

@@ -4,7 +4,7 @@ import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api, bodyOf, dataOf, type Schemas } from '../api/client';
+import { api, bodyOf, dataOf } from '../api/client';
 import { Act, Asked, FormDialog, Opens, SecretOnce } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
@@ -16,7 +16,6 @@ import { OrderField, OrderLink } from '../orders/OrderLink';
 import { DeliveryStateBadge, deliveriesSince, MAX_DELIVERIES, SuccessByHour } from './SuccessByHour';
 import { EVENTS, type Webhook, WebhookForm, WebhookState } from './Webhooks';
 
-type Delivery = Schemas['Delivery'];
 type EventKind = Webhook['events'][number];
 
 const READ_EACH_MS = 5_000;
@@ -186,6 +185,7 @@ function BackfillDialog({ webhook, isFailed, onClose }: BackfillProps) {
 
 function Deliveries({ webhook }: { readonly webhook: Webhook }) {
   const { webhooks: text, common, orders } = useText();
+  const number = useNumber();
   const { isAdmin } = useRoles();
   const [asked, setAsked] = useState<{ readonly [name in 'state' | 'event' | 'order_id']?: string | undefined }>({});
   const set = (name: keyof typeof asked) => (value: string | null) =>
@@ -229,51 +229,43 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
         )}
       </Group>
       <Listed list={list} none={isFiltered ? common.noMatch : text.noDeliveries}>
-        {(deliveries) => <DeliveryTable webhookId={webhook.id} deliveries={deliveries} />}
+        {(deliveries) => (
+          <Rows
+            label={text.deliveries}
+            minWidth={600}
+            heads={[
+              { label: text.requested },
+              { label: text.event },
+              { label: orders.one },
+              { label: common.status },
+              { label: text.attempts, isNumber: true },
+              { label: text.duration, isNumber: true },
+              { label: text.answer, isText: true },
+            ]}
+            rows={deliveries.map((delivery) => {
+              const last = delivery.attempts.at(-1);
+              return {
+                id: delivery.id,
+                cells: [
+                  <Link
+                    key="at"
+                    to="/webhooks/$webhookId/deliveries/$deliveryId"
+                    params={{ webhookId: webhook.id, deliveryId: delivery.id }}
+                  >
+                    <When at={delivery.requested_at} />
+                  </Link>,
+                  delivery.kind,
+                  delivery.order_id !== null && <OrderLink key="order" id={delivery.order_id} />,
+                  <DeliveryStateBadge key="state" state={delivery.state} />,
+                  delivery.attempts.length,
+                  last?.duration_ms == null ? '' : `${number(last.duration_ms)} ms`,
+                  last?.status ?? delivery.reason,
+                ],
+              };
+            })}
+          />
+        )}
       </Listed>
     </Stack>
-  );
-}
-
-type TableProps = { readonly webhookId: string; readonly deliveries: readonly Delivery[] };
-
-function DeliveryTable({ webhookId, deliveries }: TableProps) {
-  const { webhooks: text, common, orders } = useText();
-  const number = useNumber();
-  return (
-    <Rows
-      label={text.deliveries}
-      minWidth={600}
-      heads={[
-        { label: text.requested },
-        { label: text.event },
-        { label: orders.one },
-        { label: common.status },
-        { label: text.attempts, isNumber: true },
-        { label: text.duration, isNumber: true },
-        { label: text.answer, isText: true },
-      ]}
-      rows={deliveries.map((delivery) => {
-        const last = delivery.attempts.at(-1);
-        return {
-          id: delivery.id,
-          cells: [
-            <Link
-              key="at"
-              to="/webhooks/$webhookId/deliveries/$deliveryId"
-              params={{ webhookId, deliveryId: delivery.id }}
-            >
-              <When at={delivery.requested_at} />
-            </Link>,
-            delivery.kind,
-            delivery.order_id !== null && <OrderLink key="order" id={delivery.order_id} />,
-            <DeliveryStateBadge key="state" state={delivery.state} />,
-            delivery.attempts.length,
-            last?.duration_ms == null ? '' : `${number(last.duration_ms)} ms`,
-            last?.status ?? delivery.reason,
-          ],
-        };
-      })}
-    />
   );
 }
