@@ -155,7 +155,27 @@ test('adds a table of its own and a field to it', async () => {
   await page.getByRole('button', { name: 'Edit' }).click();
   await page.getByRole('dialog').getByLabel('Day').fill('tuesday');
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('table', { name: 'Routes' }).getByText('tuesday').waitFor();
+  const fields = page.getByRole('table', { name: 'Routes' });
+  await fields.getByText('tuesday').waitFor();
+  // A colleague is faster, with the same field.
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await page.getByRole('dialog').getByLabel('Day').fill('wednesday');
+  const [record] = (await acme().list('dyn_route')).data;
+  await acme().update('dyn_route', String(record?.id), { day: 'friday' });
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('dialog').getByText('Theirs: friday').waitFor();
+  expect(window.complaints.splice(0)).toEqual([expect.stringContaining('status of 412')]);
+  await window.screenshot('admin-record-conflict');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await fields.getByText('wednesday').waitFor();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog', { name: 'Delete: R1' }).getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('The record is deleted').waitFor();
+  expect(window.complaints.splice(0)).toEqual([expect.stringContaining('status of 404')]);
+  await window.screenshot('admin-record-deleted');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByRole('dialog', { name: 'Undo' }).getByRole('button', { name: 'Undo' }).click();
+  await fields.getByText('wednesday').waitFor();
   await window.goto('/tables', 'Tables');
   const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Routes' }) });
   await row.getByRole('cell').nth(1).getByText('1', { exact: true }).waitFor();

@@ -81,11 +81,12 @@ type ConflictProps = {
   /** The order as the page has it. */
   readonly now: Fields;
   readonly names: PartNames;
+  readonly title?: string;
   readonly onChoose: (each: Both, value: unknown) => void;
 };
 
-/** Somebody else has saved the order meanwhile: whose value is each field to have that both have changed? */
-export function Conflict({ both, now, names, onChoose }: ConflictProps) {
+/** Somebody else has saved it meanwhile: whose value is each field to have that both have changed? */
+export function Conflict({ both, now, names, title, onChoose }: ConflictProps) {
   const { orders } = useText();
   const picked = useQueryClient().getQueriesData<AnyRecord>({ queryKey: ['picked'] });
   const shown = (of: Fields, value: unknown): string => {
@@ -95,7 +96,7 @@ export function Conflict({ both, now, names, onChoose }: ConflictProps) {
     return (record === undefined ? valueText(value) || '–' : nameOf(record)).slice(0, 60);
   };
   return (
-    <Alert color="orange" role="alert" title={orders.conflict}>
+    <Alert color="orange" role="alert" title={title ?? orders.conflict}>
       <Stack gap="xs">
         <Text size="sm">{both.length === 0 ? orders.conflictMerged : orders.conflictChoose}</Text>
         {both.map((each) => {

@@ -1,48 +1,118 @@
-/** Adds a record to a reference table, or changes one: as a batch of one, which can be undone like all others. */
+/** Adds a record to a reference table, changes it as it was shown, or deletes it. */
 import { useState } from 'react';
-import { type AnyRecord, type AssetType, api, bodyOf } from '../api/client';
-import { SYSTEM_FIELDS, titleOf } from '../app/DataTable';
-import { FormDialog } from '../app/Dialogs';
+import { type AnyRecord, ApiError, type AssetType, answerOf, api, bodyOf } from '../api/client';
+import { titleOf } from '../app/DataTable';
+import { Asked, FormDialog } from '../app/Dialogs';
 import { useText } from '../app/language';
+import {
+  type Both,
+  bodyOfDraft,
+  drafted,
+  isChanged,
+  mergeDraft,
+  NO_DRAFT,
+  withField,
+  writableFields,
+} from '../orders/draft';
+import { Conflict } from '../orders/Problems';
 import { ValueInput } from '../orders/ValueInput';
 
-type Props = { readonly type: AssetType; readonly record?: AnyRecord; readonly onClose: () => void };
+const PATH = '/api/v1/platform/tables/{table}/assets/{asset_id}';
 
-export function RecordForm({ type, record, onClose }: Props) {
+/** A record, and the tag that it had then. */
+type Read = { readonly record: AnyRecord; readonly tag?: string | null };
+const NEW: Read = { record: { id: '' } };
+
+/** @returns null for a record that was deleted, which still has its history */
+export async function readRecord(table: string, id: string): Promise<Read | null> {
+  try {
+    const { body, tag } = await answerOf(api.GET(PATH, { params: { path: { table, asset_id: id } } }));
+    return { record: body.data as AnyRecord, tag };
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  }
+}
+
+const unlessChanged = ({ tag }: Read) => (typeof tag === 'string' ? { 'If-Match': tag } : {});
+
+type Props = { readonly type: AssetType; readonly read?: Read; readonly onClose: () => void };
+
+export function RecordForm({ type, read: opened = NEW, onClose }: Props) {
   const { tables: text, common } = useText();
-  const [draft, setDraft] = useState<{ readonly [field: string]: unknown }>({});
-  const key = type.unique_field ?? '';
-  const save = async () => {
-    const items = [record === undefined ? draft : { [key]: record[key], ...draft }];
-    const params = { path: { table: type.name } };
-    await bodyOf(api.POST('/api/v1/platform/tables/{table}/assets/batch', { params, body: { items } }));
-    onClose();
+  const [read, setRead] = useState(opened);
+  const [draft, setDraft] = useState(NO_DRAFT);
+  /** Since a save that others' changes were in the way of. */
+  const [both, setBoth] = useState<readonly Both[] | undefined>();
+  const { record } = read;
+  const isNew = opened === NEW;
+  const set = (field: string, value: unknown) => setDraft((before) => withField(before, record, field, value));
+  const send = (body: object) => {
+    const path = { table: type.name, asset_id: record.id };
+    return isNew
+      ? bodyOf(api.POST('/api/v1/platform/tables/{table}/assets', { params: { path }, body }))
+      : bodyOf(api.PUT(PATH, { params: { path }, headers: unlessChanged(read), body }));
   };
+  const save = async () => {
+    try {
+      await send(await bodyOfDraft(draft, async () => ({ names: [], lists: {} })));
+      onClose();
+    } catch (error) {
+      const isConflict = error instanceof ApiError && error.status === 412;
+      const theirs = isConflict ? await readRecord(type.name, record.id) : null;
+      if (theirs === null) throw error;
+      setBoth(mergeDraft(draft, record, theirs.record).both);
+      setRead(theirs);
+    }
+  };
+  const now = drafted(record, draft);
   return (
     <FormDialog
-      title={record === undefined ? `${type.label}: ${text.addRecord}` : `${common.edit}: ${titleOf(record)}`}
-      label={record === undefined ? common.add : common.save}
+      title={isNew ? `${type.label}: ${text.addRecord}` : `${common.edit}: ${titleOf(record)}`}
+      label={isNew ? common.add : common.save}
       act={save}
       onClose={onClose}
-      isReady={Object.keys(draft).length > 0}
+      isReady={isChanged(draft)}
       size="lg"
     >
-      {(errorOf) =>
-        type.fields
-          .filter(({ name, read_only, list }) => !read_only && !list && !SYSTEM_FIELDS.includes(name))
-          .map((field) => (
+      {(errorOf) => (
+        <>
+          {both !== undefined && (
+            <Conflict
+              both={both}
+              now={now}
+              names={new Map()}
+              title={text.conflict}
+              onChoose={({ field }, value) => set(field, value)}
+            />
+          )}
+          {writableFields(type, 'id').map((field) => (
             <ValueInput
               key={field.name}
               field={field}
               reference={type.relationships.find(({ kind, field: of }) => kind === 'belongs_to' && of === field.name)}
               of={{}}
-              value={field.name in draft ? draft[field.name] : record?.[field.name]}
-              error={errorOf(`items.0.${field.name}`)}
-              isDisabled={record !== undefined && field.name === key}
-              onChange={(value) => setDraft({ ...draft, [field.name]: value })}
+              value={now[field.name]}
+              error={errorOf(field.name)}
+              onChange={(value) => set(field.name, value)}
             />
-          ))
-      }
+          ))}
+        </>
+      )}
     </FormDialog>
+  );
+}
+
+export function DeleteRecord({ type, read }: { readonly type: AssetType; readonly read: Read }) {
+  const text = useText().tables;
+  const { record } = read;
+  const params = { path: { table: type.name, asset_id: record.id } };
+  return (
+    <Asked
+      label={text.deleteRecord}
+      of={titleOf(record)}
+      why={text.deleteWhy}
+      act={() => bodyOf(api.DELETE(PATH, { params, headers: unlessChanged(read) }))}
+    />
   );
 }

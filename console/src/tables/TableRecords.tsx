@@ -21,7 +21,7 @@ import { Empty, Loaded, Page, Past } from '../app/Page';
 import { useRoles } from '../app/useRoles';
 import type { RecordsSearch } from '../routes';
 import { DownloadTable } from './DownloadTable';
-import { RecordForm } from './RecordForm';
+import { DeleteRecord, RecordForm } from './RecordForm';
 import { AddField } from './Tables';
 
 const OPERATORS = ['', 'eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'null'] as const;
@@ -37,7 +37,7 @@ export function TableRecords() {
 function Records({ type }: { readonly type: AssetType }) {
   const text = useText();
   const navigate = useNavigate();
-  const { isAdmin } = useRoles();
+  const mayWrite = useRoles().isAdmin && type.kind === 'reference';
   const search: RecordsSearch = getRouteApi('/tables/$table').useSearch();
   const table = type.name;
   const change = (more: { readonly [name in keyof RecordsSearch]?: RecordsSearch[name] | undefined }) =>
@@ -68,6 +68,15 @@ function Records({ type }: { readonly type: AssetType }) {
       isHidden: id === 'created_at',
       cell: (record: AnyRecord) => <When at={String(record[id])} />,
     })),
+    {
+      id: 'actions',
+      label: text.common.actions,
+      cell: (record) => (
+        <Group onClick={(event) => event.stopPropagation()}>
+          <DeleteRecord type={type} read={{ record }} />
+        </Group>
+      ),
+    },
   ];
   return (
     <Page
@@ -83,7 +92,7 @@ function Records({ type }: { readonly type: AssetType }) {
             {text.tables.compare}
           </Button>
           {search.at === undefined && <DownloadTable type={type} filters={filtersOf(search)} />}
-          {isAdmin && type.kind === 'reference' && (
+          {mayWrite && (
             <>
               <Button component={Link} to={`/tables/${table}/import`} size="xs" variant="default">
                 {text.imports.title}
@@ -118,7 +127,7 @@ function Records({ type }: { readonly type: AssetType }) {
               <DataTable
                 name={table}
                 label={type.label}
-                columns={columns}
+                columns={mayWrite && search.at === undefined ? columns : columns.slice(0, -1)}
                 rows={rows as readonly AnyRecord[]}
                 rowId={({ id }) => id}
                 onOpen={({ id }) =>
