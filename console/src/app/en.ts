@@ -256,8 +256,7 @@ export const en = {
     downloadRefused: 'Download the refused rows',
     flaws: {
       tooFew: 'It has fewer cells than there are names.',
-      tooMany:
-        'It has more cells than there are names: a text that holds the sign between cells needs quotation marks.',
+      tooMany: 'It has more cells than there are names: a text with the sign between cells needs quotation marks.',
       quotes: 'Its quotation marks do not close: rows behind it may be missing.',
       number: 'It is no number, or could be two: 1.250 and 1,250.',
       sameKey: 'An earlier row has the same key.',
@@ -370,8 +369,7 @@ export const en = {
     model: 'Order model',
     guard: 'Guard on clean-ups',
     guardWhy: 'A clean-up that would delete more than this is refused.',
-    guardOff:
-      'Off: a clean-up deletes every record that was not sent. A guard of 50 percent and 100 records is recommended.',
+    guardOff: 'Off: a clean-up deletes every record that was not sent. 50 percent and 100 records are recommended.',
     endGuard: 'Turn off',
     maxPercent: 'Percent of the table at most',
     minRecords: 'Number of records that may always be deleted',

@@ -194,8 +194,7 @@ export const nl: Text = {
     conflict: 'Iemand anders heeft dit record gewijzigd sinds u het opende.',
     addRecord: 'Record toevoegen',
     deleteRecord: 'Verwijderen',
-    deleteWhy:
-      'Het verdwijnt uit de tabel; zijn geschiedenis blijft. Onder ‘Wijzigingen per batch’ is het terug te halen.',
+    deleteWhy: 'Het verdwijnt uit de tabel; zijn geschiedenis blijft. ‘Wijzigingen per batch’ haalt het terug.',
     noRecords: 'Deze tabel is leeg. Koppelingen vullen hem via de API, of een beheerder importeert een bestand.',
     operations: 'Wijzigingen per batch',
     noOperations: 'Geen batch, opschoning, verwijdering of herstel heeft deze tabel gewijzigd.',
@@ -270,9 +269,8 @@ export const nl: Text = {
     },
     firstDifferences: (count: number) => `De eerste ${count} verschillen`,
     withoutRefused:
-      'De geweigerde rijen worden overgeslagen en er wordt niets verwijderd. Verbeter het bestand om alles te importeren.',
-    tooManyRefused:
-      'De controle is gestopt: te veel rijen zijn geweigerd. Kijk de kolommen na of verbeter het bestand.',
+      'Geweigerde rijen worden overgeslagen; niets wordt verwijderd. Verbeter het bestand voor alle rijen.',
+    tooManyRefused: 'De controle is gestopt: te veel rijen geweigerd. Kijk de kolommen na of verbeter het bestand.',
     cleanUp: (count: string) => `Verwijder ook de records die in het bestand ontbreken (nu ${count})`,
     cleanUpWhy: 'Alleen als het bestand de hele tabel is. U ziet ze voordat ze worden verwijderd.',
     import: (count: string) => `${rows(count)} importeren`,
@@ -282,8 +280,7 @@ export const nl: Text = {
     guardWhy: 'Zo veel records worden zelden met opzet verwijderd. Geef hun aantal op als ze weg moeten.',
     guardConfirm: 'Aantal te verwijderen records',
     done: 'De import is voltooid.',
-    doneHow:
-      'De batches staan bij de wijzigingen van de tabel. Daar kan elk ongedaan worden gemaakt, de nieuwste eerst.',
+    doneHow: 'De batches staan bij de wijzigingen van de tabel. Elk kan ongedaan worden gemaakt, de nieuwste eerst.',
     notDone: 'De import is niet voltooid.',
     notDoneHow: 'De rijen tot daar zijn geschreven. Importeer het bestand opnieuw, of maak ze ongedaan.',
   },

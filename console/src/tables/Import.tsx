@@ -186,7 +186,6 @@ function Steps({ type, source, isReady }: StepsProps) {
   const { imports: text, tables } = useText();
   const client = useQueryClient();
   const [done, setDone] = useState(0);
-  const [withCleanUp, setCleanUp] = useState(false);
   const [sync, setSync] = useState<string | undefined>();
   const [isEnded, setEnded] = useState(false);
   const stop = useRef(new AbortController());
@@ -199,8 +198,8 @@ function Steps({ type, source, isReady }: StepsProps) {
   const refused = new Set(check.data?.refused.map(({ line }) => line));
   const send = useMutation({
     mutationKey: WORK,
-    mutationFn: (): Promise<Sent> => sendFile(source, refused, setSync, work()),
-    onSuccess: () => setEnded(!withCleanUp),
+    mutationFn: (_withCleanUp: boolean): Promise<Sent> => sendFile(source, refused, setSync, work()),
+    onSuccess: (_, withCleanUp) => setEnded(!withCleanUp),
     onSettled: () => client.invalidateQueries({ queryKey: ['records', source.table] }),
   });
   useEffect(() => () => stop.current.abort(), []);
@@ -234,14 +233,7 @@ function Steps({ type, source, isReady }: StepsProps) {
         <>
           <Result type={type} source={source} checked={check.data} />
           {!send.isSuccess && sync === undefined && (
-            <Choice
-              type={type}
-              checked={check.data}
-              withCleanUp={withCleanUp}
-              onCleanUp={setCleanUp}
-              isBusy={send.isPending}
-              onImport={() => send.mutate()}
-            />
+            <Choice type={type} checked={check.data} isBusy={send.isPending} onImport={send.mutate} />
           )}
         </>
       )}
@@ -326,14 +318,13 @@ function Result({ type, source, checked }: ResultProps) {
 type ChoiceProps = {
   readonly type: AssetType;
   readonly checked: Checked;
-  readonly withCleanUp: boolean;
-  readonly onCleanUp: (is: boolean) => void;
   readonly isBusy: boolean;
-  readonly onImport: () => void;
+  readonly onImport: (withCleanUp: boolean) => void;
 };
 
 /** Whether records that the file lacks go as well: only if the file is whole. */
-function Choice({ type, checked, withCleanUp, onCleanUp, isBusy, onImport }: ChoiceProps) {
+function Choice({ type, checked, isBusy, onImport }: ChoiceProps) {
+  const [withCleanUp, setCleanUp] = useState(false);
   const text = useText().imports;
   const number = useNumber();
   const { created, updated, unchanged, refused } = checked;
@@ -354,11 +345,15 @@ function Choice({ type, checked, withCleanUp, onCleanUp, isBusy, onImport }: Cho
           label={text.cleanUp(number(lacking))}
           description={text.cleanUpWhy}
           checked={withCleanUp}
-          onChange={({ currentTarget }) => onCleanUp(currentTarget.checked)}
+          onChange={({ currentTarget }) => setCleanUp(currentTarget.checked)}
         />
       )}
       <Group>
-        <Button disabled={rows === 0 || refused.length >= MAX_REFUSED} loading={isBusy} onClick={onImport}>
+        <Button
+          disabled={rows === 0 || refused.length >= MAX_REFUSED}
+          loading={isBusy}
+          onClick={() => onImport(withCleanUp)}
+        >
           {text.import(number(rows))}
         </Button>
       </Group>
