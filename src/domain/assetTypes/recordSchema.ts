@@ -43,7 +43,7 @@ export class FieldErrorList {
     for (const issue of issues) {
       const field = issue.path.join('.');
       if (issue.code === 'unrecognized_keys') {
-        for (const name of issue.keys.map(shownName))
+        for (const name of issue.keys.slice(0, MAX_ENTRIES).map(shownName))
           this.add(field === '' ? name : `${field}.${name}`, `${name} is not a known field.`);
       } else if (field === '') this.add('body', 'The body must be a JSON object.');
       else this.add(field, `The ${field} field ${isAbsent(issue) ? 'is required.' : issue.message}`);
