@@ -123,7 +123,7 @@ export const synchronization: Resource = {
     'POST /:table/assets/clean-up': {
       work: 'largeWrite',
       id: 'cleanUp',
-      summary: 'Delete the records that the last synchronisation did not carry',
+      summary: 'Delete every record that the last synchronisation did not send',
       description: 'With `confirm`, only if it would delete exactly that many records.',
       allow: 'write:reference_data',
       tables: 'ReferenceTable',
@@ -157,7 +157,7 @@ export const synchronization: Resource = {
     'POST /:table/syncs/:id/commit': {
       id: 'commitSync',
       work: 'largeWrite',
-      summary: 'Delete the records that the synchronisation did not carry',
+      summary: 'Delete every record that the synchronisation did not send',
       description:
         '`records` is the number of records sent: another number is refused, as a batch was lost or refused. `confirm` is as in a clean-up. Only the newest session of a table is committed. A repetition gets the same answer. A dry run needs no numbers.',
       query: [DRY_RUN],
