@@ -2,10 +2,8 @@
  * The service's own spaces beside a tenant's tables, described as tables are, so that one list, one filter and one sort serve
  * them all. Their rows are written over and keep no past.
  */
-import type { AssetType } from './assetTypes/assetType.js';
 import { dateTime, integer, longText, plainString, string, tableOf } from './assetTypes/standardTables.js';
-import { ORDER_MODELS, type OrderModel } from './identity/events.js';
-import { onThisRelease, standardTables, type Tables } from './identity/tenantTables.js';
+import type { Tables } from './identity/tenantTables.js';
 
 const space = tableOf({ supportingData: false, role: 'reference' });
 const number = (names: string) => integer(names, { filterable: true, sortable: true });
@@ -72,30 +70,3 @@ export const SERVICE_SPACES: Tables = new Map([ACTIVITY, DELIVERIES, SYNCS, KEYS
 
 /** Whether rows that are changed or deleted stay as versions. Names of tables begin with `dyn_`. */
 export const keepsPast = (name: string): boolean => !SERVICE_SPACES.has(name);
-
-/** Definitions that were compared, with their form: comparing all of a tenant takes longer than all else of a small write. */
-const FORMS: { readonly [model in OrderModel]: WeakMap<AssetType, AssetType> } = {
-  dyn_stock_order: new WeakMap(),
-  dyn_transport_order: new WeakMap(),
-};
-
-/**
- * A tenant's spaces in the form of this release, and those that it has added; the same object where a space is as it was. None
- * for a tenant without a table of orders: it was not created yet.
- * @param stored by an earlier release, maybe
- */
-export function spacesOnThisRelease(stored: Tables): Map<string, AssetType> {
-  const model = ORDER_MODELS.find((name) => stored.has(name));
-  if (model === undefined) return new Map();
-  const standard = new Map([...standardTables(model), ...SERVICE_SPACES]);
-  const forms = FORMS[model];
-  const onRelease = (kept: AssetType): AssetType => {
-    const known = forms.get(kept);
-    if (known !== undefined) return known;
-    const now = onThisRelease(standard, kept) ?? kept;
-    const form = JSON.stringify(now) === JSON.stringify(kept) ? kept : now;
-    forms.set(kept, form);
-    return form;
-  };
-  return new Map([...standard, ...[...stored].map(([name, kept]) => [name, onRelease(kept)] as const)]);
-}
