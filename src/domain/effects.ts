@@ -10,7 +10,6 @@ import type { ErasureRecorded } from './erasure.js';
 import type { ReadEvent } from './eventTypes.js';
 import type { TenantEvent } from './identity/events.js';
 import { ownTable, standardTables, withOwnField } from './identity/tenantTables.js';
-import { useOf } from './keyUse.js';
 import type { OrderEvent, PartsChange } from './order/events.js';
 import { isSyncId, type SyncEvent, uuidOfSync } from './referenceTable/cleanUp.js';
 import {
@@ -108,6 +107,16 @@ function ofTenant(event: TenantEvent, { assetTypes }: KnownOfTenant): readonly R
     default:
       return [];
   }
+}
+
+/** The use of an Idempotency-Key by the request that caused the event, for rows of the space `keys` (decision 0011). */
+function useOf({ stream, revision, position, metadata, ...event }: ReadEvent): NewRecord | undefined {
+  const { key, occurredAt } = metadata;
+  if (key === undefined) return undefined;
+  const { category, rest } = parseStream(stream);
+  const { id = category === 'order' ? rest : null } = event.data as { readonly id?: string };
+  const counts = JSON.stringify(key.counts ?? {});
+  return { id: key.id, fields: { body: key.body, subject: id, revision, position, counts, used_at: occurredAt } };
 }
 
 type NewRecord = { readonly id: string; readonly fields: Fields };
