@@ -23,10 +23,10 @@ import { envelope } from './pages.js';
 
 /**
  * A cursor is the id of an event, which tells its position in a log that was copied and notices another log, and the number of
- * the last record at that position, if there are more; or this, before all. WyI begins those of earlier releases.
+ * the last record at that position, if there are more; or this, before all.
  */
 const FROM_THE_FIRST = 'all';
-const CURSOR = /^(?:all|([\da-f-]{36})(?:\.(\d{1,15}))?|WyI[\w-]+)$/;
+const CURSOR = /^(?:all|([\da-f-]{36})(?:\.(\d{1,15}))?)$/;
 
 const changesQuery = z.strictObject({
   after: z

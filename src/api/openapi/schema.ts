@@ -11,9 +11,6 @@ export type Parameter = {
   readonly description?: string;
   readonly schema: JsonSchema;
   readonly example?: unknown;
-  /** An object's properties are written as `name[property]=value`. */
-  readonly style?: 'deepObject';
-  readonly explode?: true;
 };
 
 export type MediaTypes = {
