@@ -3,7 +3,6 @@ import { TokenBuckets } from '#app/api/admission.js';
 import { type Guess, withinGuesses } from '#app/api/rateLimit.js';
 
 const guess: Guess = { kind: 'password', tenant: 'acme', account: 'anna@example.com', network: '192.0.2.1' };
-const network = (n: number): Partial<Guess> => ({ network: `198.51.100.${n}` });
 
 describe('guesses', () => {
   let now = 0;
@@ -46,16 +45,6 @@ describe('guesses', () => {
     expect(await attempt('right')).toBeGreaterThan(0);
     fail();
     await Promise.allSettled(checks);
-    expect(await attempt('right')).toBe(0);
-  });
-
-  test('guesses from everywhere hold up those from new networks, not the owner in his own, nor his neighbours', async () => {
-    expect(await attempt('right')).toBe(0);
-    for (let n = 1; n <= 15; n += 1) await wrong(10, network(n));
-    expect(await attempt('wrong', network(200))).toBeGreaterThan(0);
-    expect(await attempt('right')).toBe(0);
-    for (let n = 0; n < 100; n += 1) await attempt('wrong', { account: `user${n}@example.com` });
-    expect(await attempt('wrong', { account: 'somebody@example.com' })).toBeGreaterThan(0);
     expect(await attempt('right')).toBe(0);
   });
 });
