@@ -159,7 +159,8 @@ it('what this process has seen since its start, minute by minute', async () => {
 it('opens a tenant, whose first admin and API client can begin at once; a wrong one changes nothing', async () => {
   const open = (body: object) => operator.call('POST', '/tenants', { body });
   const named = { name: 'newcomer', order_model: 'dyn_stock_order' };
-  await expectInvalid(service, ['name'], () => open({ ...named, name: 'No_Host' }));
+  for (const name of ['', 'No_Host', 'Acme', '-a', 'a-', 'a--b', 'a.b', 'a'.repeat(41)])
+    await expectInvalid(service, ['name'], () => open({ ...named, name }));
   await expectInvalid(service, ['order_model'], () => open({ ...named, order_model: 'dyn_item' }));
   await expectInvalid(service, ['admin_email'], () => open({ ...named, admin_email: 'nobody' }));
   await expectRefused(service, 404, () => operator.call('GET', '/tenants/{tenant}', { at: 'newcomer' }));

@@ -29,8 +29,8 @@ function open() {
   return {
     log,
     unit,
-    create: (notes = 'by post', id = 'c', more = {}) =>
-      createRecord(commands(), { ...caller, actor: { kind: 'client', id } }, ORDERS, { notes, ...more }, 'k'),
+    create: (notes = 'by post', id = 'c') =>
+      createRecord(commands(), { ...caller, actor: { kind: 'client', id } }, ORDERS, { notes }, 'k'),
     prepare: (items: readonly object[]) => upsertBatch(log.commands(), caller, UNITS, { items }),
     batch: (items: readonly object[]) => upsertBatch(log.commands(), caller, UNITS, { items }, { key: 'k' }),
     cleanUp: (key = 'k') => cleanUpTable(log.commands(), caller, UNITS, { batch_id: 'b' }, { key }),
@@ -88,19 +88,6 @@ test('what changes nothing is carried out once as well', async () => {
   expect(await cleanUp('other')).toMatchObject({ deleted: 0, operationId: undefined, isReplayed: true });
 });
 
-test.each([{}, { id: '0198c1f2-0000-7000-8000-000000000001' }])(
-  'an order %j is created once while rows are not shown',
-  async (more) => {
-    const { log, create: send } = open();
-    const create = (notes?: string) => send(notes, 'c', more);
-    log.hideRows();
-    const { id } = await create();
-    expect(await create()).toMatchObject({ id, isReplayed: true });
-    await expect(create('other')).rejects.toThrow(REFUSED);
-    expect(log.streams('order')).toHaveLength(1);
-  },
-);
-
 describe('two processes that carry it out at the same time', () => {
   test('make one order, and both have its answer', async () => {
     // An order's id is made of its key, so it is the same in each log.
@@ -132,13 +119,4 @@ test('another body, or another operation, is refused; a refused request leaves t
   await batch([unit('A')]);
   await expect(batch([unit('B')])).rejects.toThrow(REFUSED);
   await expect(cleanUp('k')).rejects.toThrow(REFUSED);
-});
-
-test('a day later the key stands for another request', async () => {
-  const { log, create } = open();
-  const { id } = await create();
-  log.pass(24);
-  const later = await create('other');
-  expect([later.id === id, later.isReplayed]).toEqual([false, undefined]);
-  expect(await create('other')).toMatchObject({ id: later.id, isReplayed: true });
 });

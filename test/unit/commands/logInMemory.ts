@@ -12,7 +12,7 @@ import {
   type SliceRange,
   WrongExpectedRevisionError,
 } from '#app/ports/eventStore.js';
-import { type PageQuery, type RowsQuery, RowsUnavailableError, type SpaceRef } from '#app/ports/rowStore.js';
+import type { PageQuery, RowsQuery, SpaceRef } from '#app/ports/rowStore.js';
 import type { TableRef } from '#app/queries/records.js';
 import type { StoredRecord } from '#app/queries/storedRecord.js';
 import { sliceOf } from '../../contract/eventStoreFixtures.js';
@@ -25,7 +25,6 @@ export class LogInMemory {
   #ids = 0;
   #minutes = 0;
   #asked = 0;
-  #areHidden = false;
   #dies: { readonly at: number; readonly stored: boolean } | undefined;
   #before: { readonly stream: string; readonly work: () => Promise<unknown> } | undefined;
 
@@ -60,7 +59,6 @@ export class LogInMemory {
       },
       rows: {
         rows: async ({ space }: SpaceRef, { ids }: RowsQuery) => {
-          if (this.#areHidden) throw new RowsUnavailableError('The tenant is parked.');
           if (space === SYNCS.name) return { rows: this.#syncs().filter(({ id }) => ids.includes(id)) };
           return { rows: ids.flatMap((id) => this.#keyUse(id) ?? []) };
         },
@@ -75,11 +73,6 @@ export class LogInMemory {
     } as unknown as Commands);
   }
 
-  /** As those of a parked tenant. */
-  hideRows(): void {
-    this.#areHidden = true;
-  }
-
   /** Counted from now on. */
   dieAtAppend(at: number, stored: boolean): void {
     this.#asked = 0;
@@ -89,10 +82,6 @@ export class LogInMemory {
   /** What another process does before the next append to the stream: that append conflicts, and is decided again. */
   beforeAppend(stream: string, work: () => Promise<unknown>): void {
     this.#before = { stream, work };
-  }
-
-  pass(hours: number): void {
-    this.#minutes += hours * 60;
   }
 
   streams(category: string): readonly string[] {
