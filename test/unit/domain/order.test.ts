@@ -63,15 +63,6 @@ describe('§6.4 an export', () => {
   const failed = (order: Order, id = 'w', approval = 'event-1', reasons: readonly string[] = [`${id}: HTTP 500`]) =>
     endExport(order, approval, { webhookId: id, deliveryId: `d-${id}` }, reasons);
 
-  test('that failed puts the approved order to failed, with the reason, once', () => {
-    const once = failed(given(...inExport));
-    const event = { type: 'OrderExportFailed', data: { status: { from: 'submitted', to: 'failed' } } };
-    expect(events(once)).toMatchObject([event]);
-    const after = given(...inExport, ...accepted(once));
-    expect(after.fields.error_reason).toEqual(['w: HTTP 500']);
-    expect(events(failed(after))).toEqual([]);
-  });
-
   const saved: OrderEvent = { type: 'OrderChanged', data: { changes: {}, status: { from: 'submitted', to: 'saved' } } };
   const again: OrderEvent = { ...approved, data: { ...approved.data, status: { from: 'saved', to: 'submitted' } } };
   test.each<[string, readonly OrderEvent[], string, number]>([

@@ -1,11 +1,7 @@
 /** What the events of a tenant make of its rows, and in which slices. */
 import { randomUUID } from 'node:crypto';
-import { type ErasureRecorded, Erasures } from '#app/domain/erasure.js';
 import { packIds } from '#app/domain/referenceTable/events.js';
-import { ERASURES_STREAM } from '#app/domain/streams.js';
-import type { RecordedEvent } from '#app/ports/eventStore.js';
 import { EventNotAppliedError, slicesOf } from '#app/projections/rows.js';
-import { dumpOf } from '../../support/dumpOf.js';
 import { TenantRows } from '../../support/tenantRows.js';
 
 const ITEMS = 'table-acme.dyn_item';
@@ -109,57 +105,6 @@ test('refused sign-ins count for nobody', async () => {
   expect(await acme.rows.progress('acme')).toMatchObject({ position: 2, logBytes: before?.logBytes });
 });
 
-test('activity is a row of its event', async () => {
-  const id = randomUUID();
-  acme.append(ITEMS, created('tea', id), batch('one', ['mint'], [id]));
-  await acme.apply();
-  const [, one, two] = await acme.shown('activity');
-  const [, first, second] = acme.events;
-  expect(one).toMatchObject({ id: first?.id, key: null, from: 2, created: first?.metadata.occurredAt, batch: null });
-  expect(one?.fields).toEqual({
-    position: 2,
-    revision: 0,
-    kind: 'record.created',
-    table: 'dyn_item',
-    subject_kind: 'record',
-    subject_id: id,
-    actor_kind: 'client',
-    actor_id: 'erp',
-    actor_name: 'ERP',
-    correlation_id: 'request-2',
-    causation_id: 'request-2',
-  });
-  expect(two).toMatchObject({ id: second?.id, fields: { revision: 1, details: '{"batch_ids":["one"]}' } });
-  expect(two?.fields.counts).toBe('{"created":1,"updated":0,"seen":1,"deleted":0}');
-});
-
-test('the attempts of a delivery are written into its row, which has no past', async () => {
-  const id = randomUUID();
-  const stream = `delivery-acme.${id}`;
-  const subject = {
-    webhookId: randomUUID(),
-    kind: 'order.approved',
-    orderId: '',
-    sourceEventId: '',
-    sourceRevision: 1,
-  };
-  acme.append(stream, { type: 'DeliveryRequested', data: subject });
-  for (const attempt of [1, 2]) {
-    acme.append(stream, { type: 'DeliveryAttemptStarted', data: { attempt, url: 'https://x' } });
-    if (attempt === 1)
-      acme.append(stream, { type: 'DeliveryAttemptFailed', data: { attempt, reason: 'no', retryAt: 'later' } });
-  }
-  await acme.apply();
-  const [row] = await acme.shown('deliveries');
-  expect(row?.fields).toMatchObject({ state: 'open', position: 2, revision: 3 });
-  expect(row?.fields).not.toHaveProperty('retry_at');
-  expect(JSON.parse(String(row?.fields.attempts))).toMatchObject({
-    1: { url: 'https://x', reason: 'no', endedAt: acme.events[3]?.metadata.occurredAt },
-    2: { url: 'https://x', startedAt: acme.events[4]?.metadata.occurredAt },
-  });
-  expect(await acme.past('deliveries', id)).toEqual([]);
-});
-
 test('deliveries are forgotten at the first event of a day, by the times of events, and what comes later is passed over', async () => {
   const id = randomUUID();
   const deliver = (at: string, type: string, data: object) => acme.appendAt(at, `delivery-acme.${id}`, { type, data });
@@ -226,41 +171,4 @@ test('spaces of an earlier release get the fields of this one with the next even
   acme.append(ITEMS, created('tea'));
   for await (const { writes } of slicesOf('acme', acme.events.slice(1), acme.rows, { deliveryLogDays: 30 }))
     expect(writes.filter(({ kind }) => kind === 'define')).toEqual([{ kind: 'define', assetType: now }]);
-});
-
-test('rows of a log with an erasure are those of one in which the values never were', async () => {
-  const id = randomUUID();
-  const order = randomUUID();
-  const status = { from: 'saved', to: 'saved' };
-  acme.append(ITEMS, {
-    type: 'RecordCreated',
-    data: { id, fields: { external_id: 'ann', name: 'Ann', brand_name: 'A' } },
-  });
-  acme.append(ITEMS, changed(id, { name: 'Ann B', brand_name: null }), changed(id, { brand_name: 'B' }));
-  acme.append(ITEMS, changed(id, { name: 'erased', brand_name: null, external_id: 'erased-1' }));
-  acme.append(`order-acme.${order}`, {
-    type: 'OrderCreated',
-    data: { table: 'dyn_stock_order', fields: { notes: 'call Ann' }, status: 'saved' },
-  });
-  const changes = { notes: { from: 'call Ann', to: null } };
-  acme.append(`order-acme.${order}`, { type: 'OrderChanged', data: { status, changes } });
-  const ofItem = { table: 'dyn_item', id, stream: ITEMS, until: 3 };
-  const fields = { name: 'erased', brand_name: null, external_id: 'erased-1' };
-  const ofOrder = { table: 'dyn_stock_order', id: order, stream: `order-acme.${order}`, until: 1 };
-  acme.append(ERASURES_STREAM, { type: 'ErasureRecorded', data: { tenant: 'acme', ...ofItem, fields } });
-  acme.append(ERASURES_STREAM, {
-    type: 'ErasureRecorded',
-    data: { tenant: 'acme', ...ofOrder, fields: { notes: null } },
-  });
-  await acme.apply();
-
-  const erasures = new Erasures();
-  const again = new TenantRows({ isCreated: false });
-  for (const event of acme.events)
-    if (event.type === 'ErasureRecorded') erasures.add(event as RecordedEvent & ErasureRecorded, event.position);
-  again.events.push(...acme.events.map((event) => erasures.redact(event)));
-  await again.apply();
-  const dumped = (tenant: TenantRows) => dumpOf(tenant.rows, 'acme');
-  expect(JSON.stringify(await dumped(acme))).not.toContain('Ann');
-  expect(await dumped(again)).toEqual(await dumped(acme));
 });

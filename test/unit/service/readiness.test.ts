@@ -44,14 +44,6 @@ describe('readiness', () => {
     expect(await ready()).toBe(true);
   });
 
-  test('is given while tenants are behind, who are counted', async () => {
-    behind = Array.from({ length: 12 }, (_, n) => ({ tenant: `acme${n}`, seconds: 75 - n }));
-    expect(await ask()).toEqual({
-      ready: true,
-      checks: { projections: { ok: true, detail: '12 tenants are behind what was written, by up to 75 seconds.' } },
-    });
-  });
-
   test('goes while the follower fails', async () => {
     expect(await ready()).toBe(true);
     failure = new Error('MongoDB is away');

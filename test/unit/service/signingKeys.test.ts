@@ -35,17 +35,6 @@ test('without any setting a key is made, sealed under the one in the data direct
   expect(createSecretBox(secret).open(log.stored()[0]?.sealedKey ?? '')).toContain('PRIVATE KEY');
 });
 
-test.each([
-  ['with another SECRETS_KEY', 2],
-  ['without any', 0],
-])('a second machine %s is refused, changes nothing and makes no key', async (_, byte) => {
-  await start('one', 1);
-  const before = log.stored();
-  await expect(start('two', byte)).rejects.toThrow(OtherSecretsKeyError);
-  expect(log.stored()).toEqual(before);
-  expect(await pathsOf('two')).toEqual([]);
-});
-
 test('the command line seals nothing under another key than that of the log', async () => {
   await start('one', 1);
   const sealed = createSecretBox(keyOf(1)).seal('whsec_a');

@@ -11,14 +11,6 @@ describe('Signature (spec §6.3)', () => {
       '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843',
     );
   });
-
-  test('takes the secret as it was shown, and the body as bytes', () => {
-    // printf '{"validated_order":{"notes":"żółć"},"custom_data":{}}' | openssl dgst -sha256 -hmac 'whsec_c2VjcmV0'
-    const body = Buffer.from('{"validated_order":{"notes":"żółć"},"custom_data":{}}');
-    expect(signatureOf(body, 'whsec_c2VjcmV0')).toBe(
-      '241adb611757bf98a8f3b94781a3ce40ea556f25f25d75fcbd16db0116ce7375',
-    );
-  });
 });
 
 const vector = z.strictObject({
@@ -60,14 +52,6 @@ describe('signed headers (Standard Webhooks 1.0.0)', () => {
       .digest('base64');
     expect(both['webhook-signature']).toBe(`${published} v1,${staged}`);
     expect(both.Signature).toBe(signatureOf(call.body, secrets[0]));
-  });
-
-  test('are of the bytes, also where they are no text', () => {
-    const body = Buffer.from([0xff, 0x00, 0xfe, 0x2e]);
-    const key = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64');
-    const content = Buffer.concat([Buffer.from(`${call.messageId}.${call.timestamp}.`), body]);
-    const expected = createHmac('sha256', key).update(content).digest('base64');
-    expect(signatureHeaders({ ...call, body, secrets: [secrets[0]] })['webhook-signature']).toBe(`v1,${expected}`);
   });
 
   test('docs/snippets/vectors.json is what is sent', () => {
