@@ -119,7 +119,6 @@ describe('status update', () => {
   itOfRequests.each([
     ['a text', 'one', ['error_reason']],
     ['a list with null', [null, 'one', null], ['error_reason']],
-    ['a NUL character', ['a\0b'], ['error_reason']],
   ])('§4.9: error_reason given as %s is 422 and names what is wrong', async (_what, error_reason, fields) => {
     const { id } = await acme().create('dyn_stock_order', {});
     await expectInvalid(run.service, fields, () => setStatus(id, 'submit_failed', { error_reason }));

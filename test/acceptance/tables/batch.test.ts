@@ -27,15 +27,6 @@ describe('rule 1', () => {
     expect(answer).toMatchObject({ status: 200, body: { data: { message: expect.any(String), created: count } } });
     expect(await total()).toBe(before + count);
   });
-
-  itOfRequests.each([
-    ['an empty list', { items: [] }],
-    ['an object', { items: { 0: { external_id: 'X', name: 'X' } } }],
-    ['1001 items', { items: Array.from({ length: 1001 }, (_, n) => ({ external_id: `X${n}`, name: 'X' })) }],
-    ['a list as the body', [{ external_id: 'X', name: 'X' }]],
-  ])('§4.7 rule 1, §8: items given as %s is 422 on "items"', async (_what, body) => {
-    await expectInvalid(run.service, ['items'], () => acme().postBatch('dyn_item', body));
-  });
 });
 
 describe('rule 2', () => {

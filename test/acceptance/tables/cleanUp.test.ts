@@ -1,9 +1,7 @@
 /** Clean-up, and the synchronisation it ends (spec §4.8). */
 import { z } from 'zod';
-import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { dataOf } from '../people.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
-import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
@@ -220,16 +218,6 @@ it('§4.8: a clean-up counts exactly while others write', async () => {
   const deleted = results.reduce((sum, result) => sum + ('deleted' in result ? result.deleted : 0), 0);
   const created = results.reduce((sum, result) => sum + ('created' in result ? result.created : 0), 0);
   expect((await acme().list('dyn_party')).meta.total).toBe(500 + created - deleted);
-});
-
-itOfRequests.each([
-  ['no batch_id', '{}', ['batch_id']],
-  ['a number as batch_id', '{"batch_id":1}', ['batch_id']],
-  ['a batch_id of 256 characters', `{"batch_id":"${'x'.repeat(256)}"}`, ['batch_id']],
-  ['_batch_id in its place', '{"_batch_id":"sync"}', ['_batch_id', 'batch_id']],
-  ['a list', '[]', ['body']],
-])('§4.8, §7: a body with %s is 422, and nothing is deleted', async (_what, raw, fields) => {
-  await expectInvalid(run.service, fields, () => acme().send('POST', `${ASSETS}/dyn_party/assets/clean-up`, { raw }));
 });
 
 it.each(['dyn_stock_order', 'dyn_order_line'])(

@@ -164,32 +164,24 @@ describe('§4.7: an id of null is one that was left out', () => {
 
 describe('bodies that are no record', () => {
   const required = '"external_id":"BAD","name":"Bad"';
-  const nested = (levels: number) => `{${required},"sku":${'['.repeat(levels)}${']'.repeat(levels)}}`;
   const having = (more: string) => `{${required},${more}}`;
-  const objects = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
-  const noUtf8 = Buffer.concat([Buffer.from(`{${required},"sku":"`), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]);
-  const unreadable = ['', `{${required}`, `{${required}}{}`, `{${required}}//`, noUtf8, objects(33), nested(100_000)];
-  const bodies: readonly (readonly [string, string | Buffer, number, readonly string[]])[] = [
-    ['an unknown field', having('"colour":"red"'), 422, ['colour']],
-    ['_batch_id, which only batch items carry (§2.1)', having('"_batch_id":"b"'), 422, ['_batch_id']],
-    ['__proto__', having('"__proto__":{"polluted":true}'), 422, ['__proto__']],
-    ['lists in lists, 20 deep', nested(20), 422, ['sku']],
-    ...['[]', 'null'].map((raw) => [raw, raw, 422, ['body']] as const),
-    ...unreadable.map((raw) => [`what is no JSON, or too deep: ${String(raw).slice(0, 40)}`, raw, 400, []] as const),
-    ['more bytes than the limit', having(`"description":"${'x'.repeat(2_100_000)}"`), 413, []],
+  const bodies: readonly (readonly [string, string, readonly string[]])[] = [
+    ['an unknown field', having('"colour":"red"'), ['colour']],
+    ['_batch_id, which only batch items carry (§2.1)', having('"_batch_id":"b"'), ['_batch_id']],
+    ['__proto__', having('"__proto__":{"polluted":true}'), ['__proto__']],
+    ['lists in lists, 20 deep', having(`"sku":${'['.repeat(20)}${']'.repeat(20)}`), ['sku']],
+    ...['[]', 'null'].map((raw) => [raw, raw, ['body']] as const),
   ];
 
   itOfRequests.each(bodies)(
     '§7: a body with %s is refused on create and update, and nothing is stored',
-    async (_what, raw, status, fields) => {
+    async (_what, raw, fields) => {
       const target = await acme().create('dyn_item', newItem());
       for (const [method, path] of [
         ['POST', ITEMS],
         ['PUT', `${ITEMS}/${target.id}`],
       ] as const) {
-        const send = () => acme().send(method, path, { raw });
-        if (status === 422) await expectInvalid(run.service, fields, send);
-        else await expectRefused(run.service, status, send);
+        await expectInvalid(run.service, fields, () => acme().send(method, path, { raw }));
       }
       expect(await acme().get('dyn_item', target.id)).toEqual(target);
       expect((await acme().list('dyn_item', { 'filter[external_id]': 'BAD' })).meta.total).toBe(0);

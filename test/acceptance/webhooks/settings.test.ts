@@ -37,27 +37,22 @@ it('§6: made with its URL alone, it is named by its host, for approvals, withou
 });
 
 itOfRequests.each([
-  ['http', 'http://127.0.0.1/orders'],
-  ['credentials', 'https://user:secret@127.0.0.1/'],
-  ['3,000 characters', `https://127.0.0.1/${'x'.repeat(3000)}`],
-])('§6.2: a target with %s is 422', async (_what, url) => {
-  await expectInvalid(run.service, ['url'], () => post({ url }));
-});
-
-itOfRequests.each([
+  'https://user:secret@127.0.0.1/',
   'https://10.0.0.1/',
   'https://169.254.169.254/latest/meta-data',
   'https://[::1]/',
   'https://[::ffff:10.0.0.1]/',
   'https://0xA000001/',
-])('§6.2: the private address %s is refused, when it is not among the allowed networks', async (url) => {
-  await expectInvalid(run.service, ['url'], () => post({ url }));
-});
+])(
+  '§6.2: a target with credentials, or with an address that is not among the allowed networks, is 422: %s',
+  async (url) => {
+    await expectInvalid(run.service, ['url'], () => post({ url }));
+  },
+);
 
 itOfRequests.each([
   ['an unknown kind of event', { url: GOOD, events: ['order.eaten'] }, 'events.0'],
   ['no kind of event', { url: GOOD, events: [] }, 'events'],
-  ['custom data of 100,000 bytes', { url: GOOD, custom_data: { a: 'x'.repeat(100_000) } }, 'custom_data'],
   ['an unknown field', { url: GOOD, colour: 'red' }, 'colour'],
   ['a secret of one’s own', { url: GOOD, secret: 'mine' }, 'secret'],
   ['no URL', {}, 'url'],

@@ -12,17 +12,6 @@ const newOrder = async () => (await validatedOrder(acme())).order.id;
 const disable = (id: string) => acme().platformData('PUT', `/webhooks/${id}`, { enabled: false });
 const enable = (id: string) => acme().platformData('PUT', `/webhooks/${id}`, { enabled: true });
 
-it('a webhook that is disabled when an order is approved has it when it is enabled', async () => {
-  await withWebhook(acme(), receiver, '/disabled', async (webhook) => {
-    await disable(webhook.id);
-    const id = await newOrder();
-    await approve(acme(), id);
-    expect(await acme().get('dyn_stock_order', id)).toMatchObject({ processing_status: 'submitted' });
-    await enable(webhook.id);
-    await receiver.received('/disabled', 1);
-  });
-});
-
 it('§6.4: an order that waits between attempts when its webhook is disabled is open until it is enabled', async () => {
   receiver.reply('/waits', () => ({ status: 500, headers: { 'Retry-After': '1' } }));
   await withWebhook(acme(), receiver, '/waits', async (webhook) => {
