@@ -45,15 +45,3 @@ it('a start closes a directory that is open, and says so', async () => {
   expect(service.log).toContain(`Others could read or write ${service.dataDir}; now only its owner can.`);
   expect(service.loggedErrors).toEqual([]);
 });
-
-it('a backup is readable for its owner alone', async () => {
-  const backup = join(place, 'backup');
-  const made = await service.cli('backup', backup, '--json');
-  expect({ code: made.code, stderr: made.stderr }).toEqual({ code: 0, stderr: '' });
-  expect(await openIn(backup)).toEqual([]);
-  expect((await readdir(backup, { recursive: true })).sort()).toEqual(
-    ['backup.json', 'events.db', 'keys', 'keys/secrets.key', 'log-id'].sort(),
-  );
-  const again = await service.cli('backup', backup);
-  expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('already') });
-});

@@ -104,29 +104,6 @@ describe('payloads (spec §2.3, §6.1)', () => {
     // As texts, so that the order of the members counts.
     else expect(JSON.stringify(shown)).toBe(JSON.stringify(JSON.parse(readFileSync(file, 'utf8'))));
   });
-
-  test('the bytes are UTF-8, and the custom data is the webhook’s', async () => {
-    const text = await textOf(await subjectOf('dyn_stock_order', 'order.approved'));
-    expect(text).toContain('"name":"Bakkerij ☕"');
-    expect(JSON.parse(text).custom_data).toEqual(webhook.customData);
-  });
-});
-
-describe('order.approved (spec §6.1)', () => {
-  test('is the same bytes whatever happened since, and in each replay', async () => {
-    const { story } = told();
-    const orderId = await story.create('dyn_stock_order', { buyer_customer_party_id: 'C-4' });
-    await story.update('dyn_stock_order', orderId, { processing_status: 'validated' });
-    await story.approve(orderId);
-    const subject = await story.ofOrder('order.approved', orderId, 'OrderApproved');
-    const first = await textOf(subject);
-    await story.update('dyn_stock_order', orderId, { notes: 'Changed.', processing_status: 'completed' });
-    await story.batch('dyn_party', undefined, [{ external_id: 'C-4', name: 'Renamed' }]);
-    expect(await textOf(subject)).toBe(first);
-    expect(await textOf({ ...subject, purpose: 'resend', messageId: 'm' })).toBe(first);
-    expect(await textOf({ ...subject, purpose: 'backfill' })).toBe(first);
-    expect(JSON.parse(first).validated_order.buyer_customer_party.name).toBe('New');
-  });
 });
 
 describe('the other order kinds', () => {
