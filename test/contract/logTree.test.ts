@@ -4,19 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import PQueue from 'p-queue';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
-import {
-  ContradictionError,
-  keepTree,
-  lastCheckpoint,
-  makeCheckpoint,
-  noteKeys,
-  openCheckpointKeys,
-} from '#app/audit/checkpoints.js';
-import { catchUp, type LogTree, leafOf } from '#app/audit/logTree.js';
-import { leafHash, rootOfProof } from '#app/audit/merkle.js';
+import { ContradictionError, keepTree, makeCheckpoint, openCheckpointKeys } from '#app/audit/checkpoints.js';
+import { catchUp, type LogTree } from '#app/audit/logTree.js';
 import { parseCheckpoint } from '#app/audit/note.js';
-import { type EventProof, proveEvent, type Unproved } from '#app/audit/proof.js';
-import { tilePath } from '#app/audit/tiles.js';
 import type { EventStore } from '#app/ports/eventStore.js';
 import { openTree } from '#app/service/auditTree.js';
 import { event, events, storedSlices } from './eventStoreFixtures.js';
@@ -128,40 +118,6 @@ test('nothing is signed that contradicts the last checkpoint', async () => {
     await log.append('order-acme.1', events(1), 'any');
     await catchUp(log, tree);
     expect(await makeCheckpoint(tree, signers, PLACES())).toContain('\n302\n');
-  });
-});
-
-test('an event is proved to the byte; what the checkpoint does not cover, or others may not see, is not', async () => {
-  const log = await embedded();
-  await fill(log);
-  const [first, ...others] = await log.readStream('order-acme.1');
-  const signers = await keys();
-  await withTree(log, async (tree) => {
-    await makeCheckpoint(tree, signers, PLACES());
-    const checkpoint = await lastCheckpoint(PLACES().directory, noteKeys(tree.log, signers));
-    if (first === undefined || checkpoint === undefined) throw new Error('There is no event, or no checkpoint.');
-    const prove = (id: string, isShown = true): Promise<EventProof | Unproved> =>
-      proveEvent(log, { tree, checkpoint }, id, () => isShown);
-    for (const each of [first, ...others]) {
-      const found = await prove(each.id);
-      if (typeof found === 'string') throw new Error(found);
-      expect(found.leaf).toBe(leafOf(each));
-      const [lines = '', ...note] = found.proof.split('\n\n');
-      const [version, indexLine = '', ...path] = lines.split('\n');
-      expect(version).toBe('c2sp.org/tlog-proof@v1');
-      const at = { index: Number(indexLine.replace('index ', '')), size: checkpoint.size };
-      const hashes = path.map((line) => Buffer.from(line, 'base64'));
-      expect(rootOfProof(leafHash(Buffer.from(found.leaf)), { ...at, path: hashes })).toEqual(checkpoint.root);
-      expect(note.join('\n\n')).toBe(checkpoint.note);
-    }
-    expect(await prove(first.id, false)).toBe('unknown');
-    expect(await prove('0193b0aa-5c1e-7c3f-8f1e-2d3c4b5a6978')).toBe('unknown');
-    const late = event();
-    await log.append('order-acme.1', [late], 'any');
-    await catchUp(log, tree);
-    expect(await prove(late.id)).toBe('uncovered');
-    await writeFile(join(PLACES().directory, tilePath(0, 0)), Buffer.alloc(8_192));
-    await expect(prove(first.id)).rejects.toThrow('not those that the checkpoint covers');
   });
 });
 

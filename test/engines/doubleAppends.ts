@@ -12,8 +12,6 @@ export class DoubleAppends {
   frozen = false;
   /** Who the last append came from, as its call says it. */
   authorization: unknown;
-  /** So many of the next appends are stored, but their answer is lost. */
-  answersToLose = 0;
   readonly #log: DoubleLog;
   readonly #refusal: () => Refusal | undefined;
 
@@ -57,10 +55,7 @@ export class DoubleAppends {
     const revision = options?.hasRevision() === true ? Number(options.getRevision()) : undefined;
     const expected = revision ?? (options?.hasNoStream() === true ? 'no-stream' : 'any');
     const outcome = this.#log.write(stream, expected, events);
-    if (this.answersToLose > 0) {
-      this.answersToLose -= 1;
-      answer(failure(status.UNAVAILABLE, ''));
-    } else answer(null, responseTo(outcome));
+    answer(null, responseTo(outcome));
   }
 }
 

@@ -97,11 +97,6 @@ export class EventStoreDouble {
     return this.kill();
   }
 
-  /** So many of the next appends are stored, but their answer is lost. */
-  loseAnswers(count: number): void {
-    this.appends.answersToLose = count;
-  }
-
   /** It takes calls, and answers none. */
   freeze(frozen: boolean): void {
     this.#frozen = frozen;

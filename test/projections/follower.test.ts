@@ -1,9 +1,6 @@
-/** The follower: rows of all tenants are kept current, and no tenant waits for another. Over a real log, with rows in memory. */
-import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { OtherLogError } from '#app/ports/logAnchor.js';
-import { RowRefusedError, RowsLostError } from '#app/ports/rowStore.js';
-import { rebuild, verify } from '#app/projections/copies.js';
+import { RowsLostError } from '#app/ports/rowStore.js';
+import { rebuild } from '#app/projections/copies.js';
 import type { FollowerDeps } from '#app/projections/follower.js';
 import { EventNotAppliedError, slicesOf } from '#app/projections/rows.js';
 import { dumpOf } from '../support/dumpOf.js';
@@ -85,16 +82,6 @@ test('after a crash, rows that were made further than had been kept are not made
   await second.applied('acme', await log.item('acme', 'Four'));
   expect(namesIn(rows, 'acme')).toEqual(['One', 'Two', 'Three', 'Four']);
   expect(second.news.filter(({ kind }) => kind === 'parked')).toEqual([]);
-});
-
-test('the past of an erased item is redacted', async () => {
-  await log.create('acme');
-  const id = randomUUID();
-  await log.item('acme', 'Secret', id);
-  await log.change('acme', id, 'Open');
-  await follow().applied('acme', await log.erase('acme', id));
-  const versions = rows.stored.get('acme')?.spaces.get('dyn_item')?.versions;
-  expect(versions?.map(({ fields }) => fields.name)).toEqual(['erased']);
 });
 
 test('a kill at any moment is made good from the checkpoint', async () => {
@@ -189,30 +176,6 @@ test('an event that cannot be applied parks its tenant alone; a retry and a star
   expect(await rows.progress('acme')).toMatchObject({ state: 'running' });
 });
 
-test('a row that the engine refuses parks the tenant at its event', async () => {
-  await log.create('acme');
-  const apply = rows.apply.bind(rows);
-  rows.apply = async (tenant, slice) => {
-    if (JSON.stringify(slice.writes).includes('Too large')) throw new RowRefusedError('It is too large.');
-    return apply(tenant, slice);
-  };
-  await log.item('acme', 'One');
-  const position = await log.item('acme', 'Too large');
-  await log.item('acme', 'Two');
-  await follow().parked('acme');
-  expect(await rows.progress('acme')).toMatchObject({ parked: { position }, position: position - 1 });
-  expect(namesIn(rows, 'acme')).toEqual(['One']);
-});
-
-test('an engine that fails ends the follower, and parks nobody', async () => {
-  await log.create('acme');
-  rows.apply = async () => {
-    throw new Error('The disk is full.');
-  };
-  await expect(follow().ended).rejects.toThrow('The disk is full.');
-  expect(await rows.progress('acme')).toMatchObject({ state: 'filling' });
-});
-
 test('tenants whose rows are lost are filled by themselves, and not shown before', async () => {
   await log.create('acme');
   await log.create('gone');
@@ -281,20 +244,6 @@ test('a loss that is told of when the rows are filled already parks nobody', asy
   expect(namesIn(rows, 'acme')).toEqual(['First', 'Last']);
 });
 
-test('rows of another log are refused, or made again', async () => {
-  await log.create('acme');
-  const first = follow();
-  await first.running('acme');
-  await first.stop();
-  await rows.keep({ position: 1, log: randomUUID() });
-  await expect(follow().ended).rejects.toThrow(OtherLogError);
-  await rows.mark('old', undefined);
-  const accepting = follow({ acceptLog: true });
-  await accepting.running('acme');
-  expect(accepting.news[0]).toMatchObject({ kind: 'reset' });
-  expect([...rows.stored.keys()]).toEqual(['acme']);
-});
-
 test('rows are rebuilt while they are read and written', async () => {
   await log.create('acme');
   for (let n = 0; n < 50; n += 1) await log.items('acme', 20);
@@ -328,36 +277,4 @@ test('a rebuild ends the parking where the event can be applied, and changes not
   await started.applied('acme', await log.item('acme', 'Last'));
   expect(namesIn(rows, 'acme')).toEqual(['Good', 'Bad', 'Last']);
   expect(await rows.progress('acme')).toMatchObject({ state: 'running' });
-});
-
-test('a verification finds a planted difference, and writes go on', async () => {
-  await log.create('acme');
-  const [changed, lost] = [randomUUID(), randomUUID()];
-  await log.item('acme', 'Secret', changed);
-  await log.item('acme', 'Lost', lost);
-  await log.change('acme', changed, 'Secret 2');
-  const started = follow();
-  await started.applied('acme', await log.items('acme', 100));
-  await started.running('acme');
-  const check = () => verify(started.follower, rows, 'acme', nothing);
-  expect(await check()).toEqual([]);
-
-  const items = rows.stored.get('acme')?.spaces.get('dyn_item');
-  if (items === undefined) throw new Error('There are no items.');
-  items.rows = items.rows
-    .filter(({ id }) => id !== lost)
-    .map((row) => (row.id === changed ? { ...row, fields: { name: 'Other' } } : row));
-  expect(await check()).toEqual([{ space: 'dyn_item', kind: 'space', id: '' }]);
-  await started.applied('acme', await log.item('acme', 'Written after it'));
-});
-
-test('a copy is given up when it is cancelled', async () => {
-  await log.create('acme');
-  const started = follow();
-  await started.applied('acme', await log.item('acme', 'One'));
-  await started.running('acme');
-  const cancelled = AbortSignal.abort(new Error('It was cancelled.'));
-  await expect(rebuild(started.follower, 'acme', { signal: cancelled })).rejects.toThrow('It was cancelled.');
-  await expect(rebuild(started.follower, 'nobody', nothing)).rejects.toThrow('The rows of nobody are not made here.');
-  await started.applied('acme', await log.item('acme', 'Two'));
 });

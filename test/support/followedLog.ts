@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
-import { ERASURES_STREAM, tableStream, tenantStream } from '#app/domain/streams.js';
+import { tableStream, tenantStream } from '#app/domain/streams.js';
 import type { EventStore, EventToAppend, Position } from '#app/ports/eventStore.js';
 import type { RowWriter } from '#app/ports/rowStore.js';
 import { Follower, type FollowerDeps } from '#app/projections/follower.js';
@@ -48,10 +48,6 @@ export class FollowedLog {
     return this.#table(tenant, 'RecordCreated', { id, fields: { name } });
   }
 
-  change(tenant: string, id: string, name: string): Promise<Position> {
-    return this.#table(tenant, 'RecordChanged', { id, set: { name } });
-  }
-
   items(tenant: string, count: number, batchId = 'old'): Promise<Position> {
     const created = Array.from({ length: count }, (_, n) => ({ id: randomUUID(), fields: { name: `Item ${n}` } }));
     return this.#table(tenant, 'BatchUpserted', { batchId, created, changed: [], seen: '' });
@@ -59,13 +55,6 @@ export class FollowedLog {
 
   cleanUp(tenant: string, deleted: number): Promise<Position> {
     return this.#table(tenant, 'TableCleanedUp', { batchId: 'new', deleted });
-  }
-
-  /** Names of the item's past. */
-  erase(tenant: string, id: string): Promise<Position> {
-    const stream = tableStream(tenant, 'dyn_item');
-    const data = { tenant, table: 'dyn_item', id, stream, until: 99, fields: { name: 'erased' } };
-    return this.#append(ERASURES_STREAM, tenant, 'ErasureRecorded', data);
   }
 
   #table(tenant: string, type: string, data: unknown): Promise<Position> {

@@ -111,17 +111,6 @@ test('a page of the log that ends inside an append has the whole of it', async (
   expect(second?.position).toBe(await store.head());
 });
 
-describe('the server is away', () => {
-  test('a lost answer is asked for again, and the events are stored once', async () => {
-    await store.append('order-0', [event()], 'any');
-    double.loseAnswers(2);
-    const given = events(2);
-    const { revision, position } = await store.append('order-1', given, 'no-stream');
-    expect(revision).toBe(1);
-    expect(await store.readStream('order-1')).toMatchObject([{ id: given[0]?.id }, { id: given[1]?.id, position }]);
-  });
-});
-
 describeOutages('a protocol double, not a real server', () => EventStoreDouble.start());
 
 /** The tests that see the answers in which versions differ. */
