@@ -107,7 +107,7 @@ const PRINTED: readonly Printed[] = [
   { page: 'docs/operations', curl: /acme.*data-erased/s },
 ];
 
-/** Commands that are not pasted, by a part of them, and why. */
+/** Commands that are not pasted, by a part of them, and why. What configures other programs is not tried: they are not here. */
 const NOT_PASTED = {
   OTEL_EXPORTER_OTLP_ENDPOINT: 'test/acceptance/traces',
   'export EVENTSTORE_URL': 'test/cli/migrate.test.ts',
