@@ -109,7 +109,7 @@ const FEATURES = [
     'Read, follow and synchronise tables; send orders; receive signed webhooks. In curl, Node and Python.',
   ],
   [
-    '/docs/operations',
+    '/docs/run-in-production',
     'Run it',
     'One process without a database, or EventStoreDB, MongoDB and RabbitMQ on several machines.',
   ],

@@ -13,6 +13,9 @@ import { linkCommand, Shell, shownByGit } from './shell.js';
 
 const execute = promisify(execFile);
 
+// A page of commands takes a minute where other tests run beside it.
+jest.setTimeout(180_000 * Number(process.env.TEST_TIME_SCALE ?? 1));
+
 type Block = { readonly language: string; readonly about: string; readonly text: string };
 
 /** The receiver that a guide has on this machine; another one stands for it. */
