@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto';
 import { v5 } from 'uuid';
 import type { EventKey } from '../domain/eventTypes.js';
+import { keyIdOf } from '../domain/keyUse.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { KEYS } from '../domain/spaces.js';
 import { orderStream } from '../domain/streams.js';
@@ -14,9 +15,6 @@ import type { FairQueue } from '../supervision/fairQueue.js';
 import { type Caller, type Commands, ValidationError } from './context.js';
 import { firstEvent } from './streamPages.js';
 
-/** The namespace of their ids (RFC 9562 §5.5). */
-const IDS_OF_KEYS = '0198c1f2-6a3e-7b51-8f04-5d2e9c7a1b60';
-
 /** A request that may have a key. A key belongs to its client and table. */
 type Keyed = { readonly table: string; readonly key?: string | undefined; readonly body: unknown };
 
@@ -25,8 +23,8 @@ type KeyUse = {
   readonly body: string;
   /** Id of the record that it created, or of the order. */
   readonly subject?: string;
-  /** Of its first event. */
-  readonly revision: Revision;
+  /** Of its first event; unset if an earlier release carried it out. */
+  readonly revision?: Revision;
   /** Of that event. */
   readonly position: Position;
   /** Names of an answer with their values. */
@@ -57,7 +55,7 @@ export async function once<Answer extends object>(
   answerOf: (use: KeyUse) => Promise<Answer | undefined> | Answer | undefined,
 ): Promise<Once<Answer>> {
   if (key === undefined) return run(caller);
-  const id = v5(JSON.stringify([caller.actor.kind, caller.actor.id, table, key]), IDS_OF_KEYS);
+  const id = keyIdOf(hash('sha256', JSON.stringify([caller.actor.kind, caller.actor.id, table, key]), 'hex'));
   const keyed = { ...caller, key: { id, body: hashOf(body) } };
   const work = async (): Promise<Once<Answer>> => {
     try {
@@ -80,8 +78,9 @@ export async function requireUnused({ rows, now }: KeyReads, { tenant, key }: Ca
   if (key === undefined || rows === undefined) return;
   const [row] = (await rows.rows({ tenant, space: KEYS.name }, { ids: [key.id], keys: [] })).rows;
   if (row === undefined) return;
-  const { used_at: usedAt, counts, ...use } = JSON.parse(row.data);
-  if (!isOver(usedAt, now())) throw usedFor({ ...use, counts: JSON.parse(counts) }, key);
+  const { used_at: usedAt, counts = '{}', ...use } = JSON.parse(row.data);
+  // Without a position an earlier release had begun the request, and not ended it.
+  if (use.position !== undefined && !isOver(usedAt, now())) throw usedFor({ ...use, counts: JSON.parse(counts) }, key);
 }
 
 /**
@@ -94,7 +93,7 @@ export async function newOrderId(
 ): Promise<string> {
   if (key === undefined) return newId();
   for (let generation = 0; ; generation += 1) {
-    const id = v5(String(generation), key.id);
+    const id = v5(String(generation), Buffer.from(key.id.replaceAll('-', ''), 'hex'));
     const first = await firstEvent(eventStore, orderStream(tenant, id));
     if (first === undefined) return id;
     if (!isOver(first.metadata.occurredAt, now())) throw createdBefore(first, id, key);
@@ -124,5 +123,6 @@ function hashOf(body: unknown): string {
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
       : value;
-  return hash('sha256', JSON.stringify(body, sorted) ?? 'null', 'base64url');
+  const parts = (Array.isArray(body) ? body : [body]).map((part) => JSON.stringify(part, sorted) ?? 'null');
+  return hash('sha256', parts.join(''), 'base64url');
 }

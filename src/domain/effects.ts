@@ -10,6 +10,7 @@ import type { ErasureRecorded } from './erasure.js';
 import type { ReadEvent } from './eventTypes.js';
 import type { TenantEvent } from './identity/events.js';
 import { ownTable, standardTables, withOwnField } from './identity/tenantTables.js';
+import { acceptedUse, answeredUse, keyIdOf, useOf } from './keyUse.js';
 import type { OrderEvent, PartsChange } from './order/events.js';
 import { isSyncId, type SyncEvent, uuidOfSync } from './referenceTable/cleanUp.js';
 import {
@@ -86,6 +87,8 @@ function rowEffects(event: ReadEvent, known: KnownOfTenant): readonly RowEffect[
       return orderEffects(typed as OrderEvent, rest.toLowerCase(), known.orderModel);
     case 'delivery':
       return ofDelivery(typed as DeliveryEvent, rest.toLowerCase(), event);
+    case 'request':
+      return ofRequest(event, rest);
     case 'sync':
       return ofSync(typed as SyncEvent, rest, event);
     default:
@@ -107,16 +110,6 @@ function ofTenant(event: TenantEvent, { assetTypes }: KnownOfTenant): readonly R
     default:
       return [];
   }
-}
-
-/** The use of an Idempotency-Key by the request that caused the event, for rows of the space `keys` (decision 0011). */
-function useOf({ stream, revision, position, metadata, ...event }: ReadEvent): NewRecord | undefined {
-  const { key, occurredAt } = metadata;
-  if (key === undefined) return undefined;
-  const { category, rest } = parseStream(stream);
-  const { id = category === 'order' ? rest : null } = event.data as { readonly id?: string };
-  const counts = JSON.stringify(key.counts ?? {});
-  return { id: key.id, fields: { body: key.body, subject: id, revision, position, counts, used_at: occurredAt } };
 }
 
 type NewRecord = { readonly id: string; readonly fields: Fields };
@@ -280,6 +273,13 @@ function ofSession({ type, data, revision }: ReadEvent): readonly RowEffect[] {
   if (type !== 'TableCleanedUp') return [];
   const { batchId, deleted } = data as TableCleanedUp['data'];
   return isSyncId(batchId) ? [committed(uuidOfSync(batchId), deleted, String(revision))] : [];
+}
+
+/** In streams of earlier releases: a key was bound to a body, then its request was answered. */
+function ofRequest(event: ReadEvent, hash: string): readonly RowEffect[] {
+  const id = keyIdOf(hash);
+  if (event.type === 'RequestAccepted') return [created(KEYS.name, { id, fields: acceptedUse(event) })];
+  return [{ kind: 'patch', space: KEYS.name, id, set: answeredUse(event) }];
 }
 
 /** Users have no rows; their names in the activity are replaced when it is read. */

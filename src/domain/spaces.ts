@@ -58,8 +58,9 @@ export const KEYS = space('keys', 'Keys', 'Requests with an Idempotency-Key.', [
   plainString('body'),
   /** Id of the record that was created, or of the order. */
   plainString('subject'),
-  /** Of the event, in its stream. */
+  /** Of the event, in its stream; unset where an earlier release kept the answer. */
   integer('revision'),
+  /** Of the event. Unset: an earlier release has begun the request, and not ended it. */
   integer('position'),
   /** JSON text of what the answer counts. */
   longText('counts'),

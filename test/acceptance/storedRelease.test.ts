@@ -3,6 +3,7 @@
  * items, the last three of them with the custom field `grade`, a custom table, a unit code and an order. Its keys are not kept: a
  * start makes others. To it are added events that no release writes any more.
  */
+import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -35,6 +36,14 @@ beforeAll(async () => {
   await append(clientsStream('acme'), 'ApiClientCreated', client);
   const unitCode = { id: ids.unitCode, fields: OLD };
   await append(table('dyn_unit_code'), 'BatchUpserted', batchOf('a\0\udc00', unitCode));
+
+  // A create with a key, answered by a release that kept answers in the log.
+  const kept: CreatedTenant = JSON.parse(await readFile(join(FIXTURE, 'tenant.json'), 'utf8'));
+  const named = JSON.stringify(['client', kept.client.client_id, 'dyn_unit_code', 'earlier']);
+  const keyStream = `request-acme.${createHash('sha256').update(named).digest('hex')}`;
+  const body = createHash('sha256').update(JSON.stringify(OLD)).digest('base64url');
+  await append(keyStream, 'RequestAccepted', { body, id: newId() });
+  await append(keyStream, 'RequestAnswered', { id: ids.unitCode, record: { id: ids.unitCode, ...OLD } });
 
   service = new Service(dataDir, {});
   await service.start();
@@ -76,6 +85,14 @@ test('they are changed, filtered by and synchronised as any other', async () => 
   const unitCode = { code: 'old', value: 'New', _batch_id: 'b' };
   expect(await acme.batch('dyn_unit_code', [unitCode])).toMatchObject({ updated: 1 });
   expect(await acme.cleanUp('dyn_unit_code', 'b')).toMatchObject({ deleted: 1 });
+});
+
+test('a request with an Idempotency-Key is answered as it was then', async () => {
+  const send = (body: object) => acme.postRecord('dyn_unit_code', body, { headers: { 'idempotency-key': 'earlier' } });
+  const answer = await send(OLD);
+  expect(answer).toMatchObject({ status: 201, headers: { 'idempotency-replayed': 'true' } });
+  expect(answer.body).toMatchObject({ data: { id: ids.unitCode, ...OLD } });
+  expect((await send({ ...OLD, value: 'Another' })).status).toBe(422);
 });
 
 test('texts that no engine keeps as they are: a client of such a name gets tokens', async () => {

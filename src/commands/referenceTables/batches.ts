@@ -49,7 +49,8 @@ export async function upsertBatch(
   const write = (own: Caller) => writeBatch({ commands, caller: own, assetType }, items, dryRun);
   const request = { table: assetType.name, key, body: ['batch', ...items] };
   return once<BatchResult>(commands, caller, request, write, ({ position, revision, counts }) => {
-    return { position, counts: counts as BatchCounts, operationId: String(revision) };
+    const { operationId = String(revision) } = counts as { readonly operationId?: string };
+    return { position, counts: counts as BatchCounts, operationId };
   });
 }
 

@@ -99,7 +99,7 @@ export async function cleanUpTable(
   const run = (own: Caller) => deleteOthers({ commands, caller: own, assetType }, { batchId, confirm, dryRun });
   const request = { table: assetType.name, key, body: ['clean-up', body] };
   const done = await once<CleanUpResult>(commands, caller, request, run, ({ position, revision, counts }) => {
-    return { position, deleted: Number(counts.deleted), operationId: String(revision) };
+    return { position, deleted: Number(counts.deleted), operationId: String(revision ?? counts.operationId) };
   });
   return done.deleted === 0 ? { ...done, operationId: undefined } : done;
 }

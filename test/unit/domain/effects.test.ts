@@ -16,6 +16,7 @@ const STREAMS = {
   sync: 'sync-acme.dyn_item',
   erasures: 'log-erasures',
   users: 'users-acme',
+  request: `request-acme.${TEA.replaceAll('-', '')}0123`,
 };
 const known = { orderModel: 'dyn_stock_order', assetTypes: new Map(stockModel.map((type) => [type.name, type])) };
 const item = stockModel.find(({ name }) => name === 'dyn_item');
@@ -209,6 +210,31 @@ const cases: readonly Case[] = [
     [{ kind: 'redact', space: 'dyn_item', id: TEA, fields: { name: 'erased' } }],
   ],
   ['ErasureRecorded', 'erasures', { tenant: 'acme', userId: 7 }, []],
+  [
+    'RequestAccepted',
+    'request',
+    { body: 'hash', id: MINT, after: 3 },
+    [created('keys', TEA, { body: 'hash', subject: MINT, used_at: AT })],
+  ],
+  [
+    'RequestAnswered',
+    'request',
+    { id: MINT, record: { id: MINT, name: 'Mint' }, lists: { lines: [] } },
+    [{ kind: 'patch', space: 'keys', id: TEA, set: { subject: MINT, position: 70, counts: '{}' } }],
+  ],
+  [
+    'RequestAnswered',
+    'request',
+    { counts: { created: 2 }, operationId: '4', differences: [] },
+    [
+      {
+        kind: 'patch',
+        space: 'keys',
+        id: TEA,
+        set: { position: 70, counts: '{"created":2,"operationId":"4","differences":[]}' },
+      },
+    ],
+  ],
 ];
 
 test.each(cases)('%s', (type, stream, data, rows) => {
