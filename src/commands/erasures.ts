@@ -73,7 +73,8 @@ export async function eraseUser(
 
 /** @throws ValidationError for fields that are not there, or that cannot be erased */
 function erasedFields(assetType: AssetType, named: readonly string[] | undefined, mark: string): Fields {
-  const names = named ?? assetType.fields.map(({ name }) => name).filter((name) => name !== assetType.uniqueField);
+  const all = [...assetType.fields, ...(assetType.retired ?? [])].map(({ name }) => name);
+  const names = named ?? all.filter((name) => name !== assetType.uniqueField);
   const fields: { [name: string]: Fields[string] } = {};
   for (const name of names) {
     const value = erasedValue(assetType, name, mark);

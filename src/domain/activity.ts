@@ -122,6 +122,10 @@ function toldOf({ stream, metadata, ...read }: ReadEvent, orderModel: string, co
       return { table: data.assetType.name };
     case 'AssetFieldAdded':
       return { table: data.table, fields: [data.field.name] };
+    case 'AssetFieldRetired':
+      return { table: data.table, fields: [data.field] };
+    case 'AssetLabelsChanged':
+      return { table: data.table };
     case 'RateLimitChanged':
     case 'CleanUpGuardChanged':
     case 'QuotasChanged':

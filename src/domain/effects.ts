@@ -9,7 +9,7 @@ import { type Changes, type Fields, type FieldValue, sideOf } from './assetTypes
 import type { ErasureRecorded } from './erasure.js';
 import type { ReadEvent } from './eventTypes.js';
 import type { TenantEvent } from './identity/events.js';
-import { ownTable, standardTables, withOwnField } from './identity/tenantTables.js';
+import { ownTable, standardTables, withOwnField, withRetiredField } from './identity/tenantTables.js';
 import { acceptedUse, answeredUse, keyIdOf, useOf } from './keyUse.js';
 import type { OrderEvent, PartsChange } from './order/events.js';
 import { isSyncId, type SyncEvent, uuidOfSync } from './referenceTable/cleanUp.js';
@@ -103,9 +103,12 @@ function ofTenant(event: TenantEvent, { assetTypes }: KnownOfTenant): readonly R
       return [...standardTables(event.data.orderModel).values(), ...SERVICE_SPACES.values()].map(define);
     case 'AssetTableAdded':
       return [define(ownTable(event.data.assetType))];
-    case 'AssetFieldAdded': {
+    case 'AssetFieldAdded':
+    case 'AssetFieldRetired': {
       const assetType = assetTypes.get(event.data.table);
-      return assetType === undefined ? [] : [define(withOwnField(assetType, event.data.field))];
+      if (assetType === undefined) return [];
+      if (event.type === 'AssetFieldRetired') return [define(withRetiredField(assetType, event.data.field))];
+      return [define(withOwnField(assetType, event.data.field))];
     }
     default:
       return [];

@@ -48,11 +48,11 @@ type OfTenant = {
  * @param mark in the place of a unique key, which must stay unique
  */
 export function erasedValue(
-  { fields, uniqueField, custom }: AssetType,
+  { fields, retired = [], uniqueField, custom }: AssetType,
   name: string,
   mark: string,
 ): FieldValue | undefined {
-  const field = fields.find((each) => each.name === name);
+  const field = [...fields, ...retired].find((each) => each.name === name);
   if (field === undefined || field.readOnly === true || field.format !== undefined || field.oneOf !== undefined)
     return undefined;
   if (name === uniqueField) return mark;

@@ -250,6 +250,11 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     platform('POST /asset-types/{table}/fields', {
       body: () => ({ name: 'colour', type: 'String' }),
     }),
+    platform('PUT /asset-types/{table}/fields/{field}', {
+      at: { field: 'colour' },
+      body: () => ({ retired: true }),
+    }),
+    platform('PUT /asset-types/{table}/labels', { body: () => ({ table: { nl: 'Artikelen' } }) }),
     platform('GET /tenant'),
     platform('PUT /tenant', {
       body: () => ({ clean_up_guard: { max_percent: 20 }, rate_limit: { per_second: 500, burst: 1000 } }),

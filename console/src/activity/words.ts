@@ -7,6 +7,8 @@ const WORDS: { readonly [kind in Entry['kind']]: readonly [en: string, nl: strin
   'tenant.created': ['created the tenant', 'maakte de tenant'],
   'table.added': ['added a table', 'voegde een tabel toe'],
   'table.field_added': ['added a field', 'voegde een veld toe'],
+  'table.field_retired': ['retired a field', 'verwijderde een veld'],
+  'table.labels_changed': ['changed labels', 'wijzigde labels'],
   'settings.rate_limit_changed': ['set the rate limit', 'stelde de limiet van verzoeken in'],
   'settings.rate_limit_removed': ['removed the rate limit', 'verwijderde de limiet van verzoeken'],
   'settings.clean_up_guard_changed': ['changed the guard of clean-ups', 'wijzigde de beveiliging van opschoningen'],

@@ -2,7 +2,7 @@
 import type { Request } from 'express';
 import { assetTypeOf } from '../../commands/tables.js';
 import type { Config } from '../../config.js';
-import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
+import { type AssetField, type AssetType, LANGUAGES } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES, fieldRules } from '../../domain/assetTypes/fieldTypes.js';
 import { recordInputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { scopeFor } from '../../domain/identity/scopes.js';
@@ -54,18 +54,29 @@ const SYSTEM_FIELDS: readonly DescribedField[] = [
   { ...timeField, name: 'updated_at', label: 'Updated at' },
 ];
 
+const shownField = (field: AssetField) => fieldView.show({ ...field, nullable: !field.required, unique: false });
+
+/** In each language; a language without one has the label of its own. */
+const LABELS: json.JsonSchema = {
+  type: 'object',
+  properties: Object.fromEntries(LANGUAGES.map((language) => [language, json.text])),
+};
+
 const assetTypeView = json.view<AssetType>({
   unique_field: json.nullableText,
   fields: [
     json.listOf(json.ref('AssetField')),
     ({ fields, uniqueField }) => [
       ...SYSTEM_FIELDS.map(fieldView.show),
-      ...fields.map((field) =>
-        fieldView.show({ ...field, nullable: !field.required, unique: field.name === uniqueField }),
-      ),
+      ...fields.map((field) => ({ ...shownField(field), unique: field.name === uniqueField })),
     ],
   ],
   relationships: json.listOf(json.ref('AssetRelationship')),
+  labels: [json.ref('AssetLabels'), ({ labels = { table: {}, fields: {} } }) => labels],
+  retired: [
+    { ...json.listOf(json.ref('AssetField')), description: 'Fields of which only the past has values.' },
+    ({ retired = [] }) => retired.map(shownField),
+  ],
   json_schema: [
     { type: 'object', description: 'Body of a create, as JSON Schema 2020-12.' },
     (assetType) => ({
@@ -103,6 +114,7 @@ export const assetInfo: Resource = {
       links: json.ref('AssetLinks'),
     }),
     AssetField: fieldView.schema,
+    AssetLabels: json.closedObject({ table: LABELS, fields: { type: 'object', additionalProperties: LABELS } }),
     AssetRelationship: json.closedObject({
       name: json.text,
       kind: json.oneOf(['belongs_to', 'has_many']),

@@ -4,7 +4,16 @@
  */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
-import { addAssetField, addAssetTable, fieldBody, tableBody } from '../../commands/identity/assetTypes.js';
+import {
+  addAssetField,
+  addAssetTable,
+  fieldBody,
+  labelAssetType,
+  labelsBody,
+  retireAssetField,
+  retiredBody,
+  tableBody,
+} from '../../commands/identity/assetTypes.js';
 import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
 import { changeTenant, type SettingEvent } from '../../commands/identity/tenants.js';
 import { known } from '../../commands/tables.js';
@@ -83,7 +92,7 @@ const changed = ({ tenant, position }: DirectoryChange, table: string): Reply =>
 
 export const settings: Resource = {
   tag: 'platform: settings',
-  pathParameters: { table: pathText('table') },
+  pathParameters: { table: pathText('table'), id: pathText('field') },
   schemas: {
     Tenant: tenantView.schema,
     QuotaUse: json.closedObject({
@@ -135,6 +144,29 @@ export const settings: Resource = {
       answer: json.one('AssetType'),
       async handle(api, { caller, path: { table }, body }) {
         return changed(await addAssetField(api.commands, caller, table, body), table);
+      },
+    },
+    'PUT /asset-types/:table/fields/:id': {
+      id: 'platformRetireField',
+      summary: 'Retire a field that was added, or take it back',
+      description:
+        'Records have it no more, and bodies that name it are refused; history, `at=` and `compare` go on showing its values. Taken back, it has them again. Its name is not given again.',
+      allow: 'admins',
+      body: json.bodyOf(retiredBody, { retired: true }),
+      answer: json.one('AssetType'),
+      async handle(api, { caller, path: { table, id }, body }) {
+        return changed(await retireAssetField(api.commands, caller, table, id, body), table);
+      },
+    },
+    'PUT /asset-types/:table/labels': {
+      id: 'platformSetLabels',
+      summary: 'Set the labels that people read in their language, of the table and its fields',
+      description: 'All of them: what the body lacks has its own label again. The API goes on using names.',
+      allow: 'admins',
+      body: json.bodyOf(labelsBody, { table: { nl: 'Artikelen' }, fields: { name: { nl: 'Naam' } } }),
+      answer: json.one('AssetType'),
+      async handle(api, { caller, path: { table }, body }) {
+        return changed(await labelAssetType(api.commands, caller, table, body), table);
       },
     },
     'GET /tenant': {

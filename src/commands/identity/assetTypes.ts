@@ -4,9 +4,10 @@ import { type AssetField, type AssetType, labelOf, SYSTEM_FIELDS } from '../../d
 import { FIELD_TYPES, fieldRules } from '../../domain/assetTypes/fieldTypes.js';
 import { boundedList } from '../../domain/boundedList.js';
 import { MAX_FIELDS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH, MAX_TABLES } from '../../domain/limits.js';
+import { shownName } from '../../domain/shownName.js';
 import { tenantStream } from '../../domain/streams.js';
 import { parseBody, shortText } from '../body.js';
-import { ValidationError } from '../context.js';
+import { NotFoundError, ValidationError } from '../context.js';
 import { assetTypeOf } from '../tables.js';
 import { type DirectoryWrite, writeDirectory } from './directoryWriter.js';
 
@@ -49,6 +50,15 @@ export const tableBody = z.strictObject({
   fields: boundedList(fieldBody, MAX_FIELDS, 'fields'),
 });
 
+const labels = z.strictObject({ en: shortText, nl: shortText }).partial();
+
+export const labelsBody = z.strictObject({
+  table: labels.default({}),
+  fields: z.record(z.string(), labels).default({}),
+});
+
+export const retiredBody = z.strictObject({ retired: z.boolean('must be true or false.') });
+
 const refuseIf = (isWrong: boolean, field: string, message: string): void => {
   if (isWrong) throw new ValidationError({ [field]: [message] });
 };
@@ -57,11 +67,12 @@ const refuseIf = (isWrong: boolean, field: string, message: string): void => {
 export const addAssetField: DirectoryWrite<[table: string, body: unknown]> = async (commands, caller, table, body) => {
   const field = toField(parseBody(fieldBody, body));
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
-    const { supportingData, fields } = assetTypeOf(tenant, table);
-    const names = [...SYSTEM_FIELDS, ...fields.map(({ name }) => name)];
+    const { supportingData, fields, retired = [] } = assetTypeOf(tenant, table);
+    const all = [...fields, ...retired];
+    const names = [...SYSTEM_FIELDS, ...all.map(({ name }) => name)];
     refuseIf(!supportingData, 'table', `${table} is Master Data and cannot be customized.`);
-    refuseIf(names.includes(field.name), 'name', `${table} has a field ${field.name} already.`);
-    refuseIf(fields.length >= MAX_FIELDS, 'name', `${table} has ${MAX_FIELDS} fields; no more fit.`);
+    refuseIf(names.includes(field.name), 'name', `${table} has a field ${field.name} already, maybe a retired one.`);
+    refuseIf(all.length >= MAX_FIELDS, 'name', `${table} has ${MAX_FIELDS} fields; no more fit.`);
     return [{ type: 'AssetFieldAdded', data: { table, field } }];
   });
 };
@@ -73,6 +84,46 @@ export const addAssetTable: DirectoryWrite<[body: unknown]> = async (commands, c
     refuseIf(assetTypes.has(assetType.name), 'name', `There is an asset ${assetType.name} already.`);
     refuseIf(assetTypes.size >= MAX_TABLES, 'name', `There are ${MAX_TABLES} assets; no more fit.`);
     return [{ type: 'AssetTableAdded', data: { assetType } }];
+  });
+};
+
+/**
+ * Retires a field of the tenant's own, or takes it back. Its values stay, and only the past shows them.
+ * @param body `{ retired }`
+ * @throws ValidationError for any other field; NotFoundError
+ */
+export const retireAssetField: DirectoryWrite<[table: string, name: string, body: unknown]> = async (
+  commands,
+  caller,
+  table,
+  name,
+  body,
+) => {
+  const { retired: isRetired } = parseBody(retiredBody, body);
+  return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
+    const { fields, retired = [], uniqueField } = assetTypeOf(tenant, table);
+    const [from, others] = isRetired ? [fields, retired] : [retired, fields];
+    const field = from.find((each) => each.name === name);
+    if (field === undefined) {
+      if (others.some((each) => each.name === name)) return [];
+      throw new NotFoundError(`${table} has no field ${shownName(name)}.`);
+    }
+    const isOwn = field.custom === true && name !== uniqueField;
+    refuseIf(!isOwn, 'retired', `Only fields that were added can be retired, and not the unique one.`);
+    if (isRetired) return [{ type: 'AssetFieldRetired', data: { table, field: name } }];
+    return [{ type: 'AssetFieldAdded', data: { table, field } }];
+  });
+};
+
+/** @throws ValidationError (also for a field that is not there); NotFoundError */
+export const labelAssetType: DirectoryWrite<[table: string, body: unknown]> = async (commands, caller, table, body) => {
+  const labels = parseBody(labelsBody, body);
+  return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
+    const { fields, retired = [] } = assetTypeOf(tenant, table);
+    const names = [...fields, ...retired].map(({ name }) => name);
+    const unknown = shownName(Object.keys(labels.fields).find((name) => !names.includes(name)) ?? '');
+    refuseIf(unknown !== '', `fields.${unknown}`, `${table} has no field ${unknown}.`);
+    return [{ type: 'AssetLabelsChanged', data: { table, labels } }];
   });
 };
 

@@ -23,6 +23,12 @@ export type AssetField = {
   readonly custom?: true;
 };
 
+/** What people read in their language, in place of a label. */
+export const LANGUAGES = ['en', 'nl'] as const;
+type Labels = { readonly [language in (typeof LANGUAGES)[number]]?: string | undefined };
+/** Of the table, and of fields by name. */
+export type TableLabels = { readonly table: Labels; readonly fields: { readonly [field: string]: Labels } };
+
 export type Relationship = {
   /** Name of the expanded object in an order payload (`item`, `lines`). */
   readonly name: string;
@@ -46,6 +52,10 @@ export type AssetType = {
   /** In the order in which they are shown. Later releases may add fields anywhere, and remove none. */
   readonly fields: readonly AssetField[];
   readonly relationships: readonly Relationship[];
+  /** As the tenant has them. */
+  readonly labels?: TableLabels;
+  /** The tenant's own fields that records have no more: the past has values of them. */
+  readonly retired?: readonly AssetField[];
   /** Of Master Data, `order` is the root of the consistency boundary, and a `part` belongs to an order. */
   readonly role: 'reference' | 'order' | 'part';
   /** A part: the field that names its parent, and the parent's table. */

@@ -14,7 +14,7 @@ import {
   type SessionEvent,
   type User,
 } from './events.js';
-import { ownTable, standardTables, type Tables, withOwnField } from './tenantTables.js';
+import { ownTable, standardTables, type Tables, withOwnField, withRetiredField } from './tenantTables.js';
 
 type WantedAfter = { readonly [kind in WebhookEventKind]?: number };
 
@@ -114,6 +114,12 @@ export function evolveTenant(
     }
     case 'AssetFieldAdded':
       change(tenant.assetTypes, event.data.table, (type) => withOwnField(type, event.data.field));
+      break;
+    case 'AssetFieldRetired':
+      change(tenant.assetTypes, event.data.table, (type) => withRetiredField(type, event.data.field));
+      break;
+    case 'AssetLabelsChanged':
+      change(tenant.assetTypes, event.data.table, (type) => ({ ...type, labels: event.data.labels }));
       break;
     case 'RateLimitChanged':
     case 'RateLimitRemoved':

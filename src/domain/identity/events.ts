@@ -1,5 +1,5 @@
 /** Events about a tenant and who may use it: streams `tenant-`, `users-`, `clients-` and `webhooks-<tenant>`, `session-<tenant>.<id>`, `client-<tenant>.<id>` and `access-<tenant>`. */
-import type { AssetField, AssetType } from '../assetTypes/assetType.js';
+import type { AssetField, AssetType, TableLabels } from '../assetTypes/assetType.js';
 import type { EventOf } from '../eventTypes.js';
 import type { Quota } from '../quotas.js';
 import type { WebhookEvent } from '../webhook/events.js';
@@ -18,7 +18,9 @@ export type RateLimit = {
 export type TenantEvent =
   | EventOf<'TenantCreated', { readonly name: string; readonly displayName: string; readonly orderModel: OrderModel }>
   | EventOf<'AssetFieldAdded', { readonly table: string; readonly field: AssetField }>
+  | EventOf<'AssetFieldRetired', { readonly table: string; readonly field: string }>
   | EventOf<'AssetTableAdded', { readonly assetType: AssetType }>
+  | EventOf<'AssetLabelsChanged', { readonly table: string; readonly labels: TableLabels }>
   | EventOf<'RateLimitChanged', RateLimit>
   /** The operator's limit applies again. */
   | EventOf<'RateLimitRemoved', Record<string, never>>

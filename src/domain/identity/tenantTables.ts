@@ -13,10 +13,21 @@ export type Tables = ReadonlyMap<string, AssetType>;
 export const standardTables = (model: OrderModel): Tables =>
   new Map((model === 'dyn_stock_order' ? stockModel : transportModel).map((type) => [type.name, type]));
 
-/** The table with a field of the tenant's own, after all others. */
-export const withOwnField = (assetType: AssetType, field: AssetField): AssetType => ({
+const without = (fields: readonly AssetField[], name: string): readonly AssetField[] =>
+  fields.filter((field) => field.name !== name);
+
+/** The table with a field of the tenant's own, after all others: a new one, or one that was retired. */
+export const withOwnField = ({ retired, ...assetType }: AssetType, field: AssetField): AssetType => ({
   ...assetType,
-  fields: [...assetType.fields.filter(({ name }) => name !== field.name), field],
+  fields: [...without(assetType.fields, field.name), field],
+  ...(retired && { retired: without(retired, field.name) }),
+});
+
+/** The table without this field of its own. */
+export const withRetiredField = ({ retired = [], ...assetType }: AssetType, name: string): AssetType => ({
+  ...assetType,
+  fields: without(assetType.fields, name),
+  retired: [...retired, ...assetType.fields.filter((field) => field.name === name)],
 });
 
 /** A table from an event. @throws Error when it is none: later, it would look like a failure of the engine */
@@ -32,7 +43,10 @@ export function ownTable(assetType: AssetType): AssetType {
  */
 export function onThisRelease(standard: Tables, kept: AssetType): AssetType | undefined {
   if (kept.custom === true) return kept;
-  const own = kept.fields.filter(({ custom }) => custom === true);
+  const { fields, labels, retired } = kept;
+  const own = fields.filter(({ custom }) => custom === true);
   const assetType = standard.get(kept.name);
-  return assetType && own.reduce(withOwnField, assetType);
+  return (
+    assetType && { ...own.reduce(withOwnField, assetType), ...(labels && { labels }), ...(retired && { retired }) }
+  );
 }

@@ -2,7 +2,7 @@
 import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { fullestRecord, infoOf } from '../samples.js';
-import type { Fields } from '../tenant.js';
+import { ASSETS, type Fields } from '../tenant.js';
 import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
@@ -68,6 +68,60 @@ describe('a field added', () => {
       value: 'Pieces',
       factor: null,
     });
+  });
+});
+
+describe('a field retired', () => {
+  const set = (path: string, body: object) => acme().platform('PUT', `/asset-types/dyn_party_items/${path}`, { body });
+
+  it('§1: is gone from records and bodies, and the past has it; taken back, it has its values again', async () => {
+    for (const more of [{ filterable: true, sortable: true }, {}]) {
+      const name = 'filterable' in more ? 'grade' : 'shelf';
+      await addField('dyn_party_items', { name, type: 'String', ...more });
+      const link = { external_id: name, party_id: 'P', item_id: '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10' };
+      const { id } = await acme().create('dyn_party_items', { ...link, [name]: 'A' });
+      const then = String(await run.service.logHead());
+      expect(await set(`fields/${name}`, { retired: true })).toMatchObject({
+        status: 200,
+        body: { data: { retired: expect.arrayContaining([expect.objectContaining({ name, type: 'String' })]) } },
+      });
+      expect(await acme().get('dyn_party_items', id)).not.toHaveProperty(name);
+      await expectInvalid(run.service, [name], () => acme().putRecord('dyn_party_items', id, { [name]: 'B' }));
+      await acme().update('dyn_party_items', id, { customer_item_code: 'C' });
+      const past = await acme().getList('dyn_party_items', `at=${then}&filter[external_id]=${name}`);
+      expect(past.body).toMatchObject({ data: [{ id, [name]: 'A' }] });
+      const history = await acme().send('GET', `${ASSETS}/dyn_party_items/assets/${id}/history`);
+      expect(history.body).toMatchObject({ data: [{ change: 'update' }, { fields: { [name]: { to: 'A' } } }] });
+      await expectInvalid(run.service, ['name'], () => addField('dyn_party_items', { name, type: 'Integer' }));
+      expect((await set(`fields/${name}`, { retired: false })).status).toBe(200);
+      expect(await acme().get('dyn_party_items', id)).toMatchObject({ [name]: 'A', customer_item_code: 'C' });
+    }
+    const found = await acme().list('dyn_party_items', { 'filter[grade]': 'a', sort: 'grade' });
+    expect(found.data).toMatchObject([{ grade: 'A' }]);
+  });
+
+  it('is one that was added, and not the unique one', async () => {
+    for (const name of ['external_id', 'active'])
+      await expectInvalid(run.service, ['retired'], () => set(`fields/${name}`, { retired: true }));
+    await expectRefused(run.service, 404, () => set('fields/colour', { retired: true }));
+    await expectInvalid(run.service, ['retired'], () => set('fields/grade', {}));
+  });
+});
+
+describe('labels', () => {
+  const put = (table: string, body: object) => acme().platform('PUT', `/asset-types/${table}/labels`, { body });
+
+  it('in the languages of people are set for any table and its fields, all at once', async () => {
+    const labels = { table: { nl: 'Orders' }, fields: { notes: { en: 'Remarks', nl: 'Opmerkingen' } } };
+    expect(await put('dyn_stock_order', labels)).toMatchObject({ status: 200, body: { data: { labels } } });
+    const { body } = await acme().info('dyn_stock_order');
+    expect(body).toMatchObject({ data: { label: 'Stock orders', labels } });
+    await put('dyn_stock_order', {});
+    expect((await acme().info('dyn_stock_order')).body).toMatchObject({ data: { labels: { table: {}, fields: {} } } });
+    const wrong = { table: { fr: 'Commandes' }, fields: { notes: { nl: '' } } };
+    await expectInvalid(run.service, ['table.fr', 'fields.notes.nl'], () => put('dyn_stock_order', wrong));
+    await expectInvalid(run.service, ['fields.colour'], () => put('dyn_stock_order', { fields: { colour: {} } }));
+    await expectRefused(run.service, 404, () => put('dyn_nothing', {}));
   });
 });
 

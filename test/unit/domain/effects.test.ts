@@ -86,6 +86,21 @@ const cases: readonly Case[] = [
     [{ kind: 'define', assetType: { ...item, fields: [...(item?.fields ?? []), field] } }],
   ],
   ['AssetFieldAdded', 'tenant', { table: 'dyn_gone', field }, []],
+  [
+    'AssetFieldRetired',
+    'tenant',
+    { table: 'dyn_item', field: 'ean' },
+    [
+      {
+        kind: 'define',
+        assetType: {
+          ...item,
+          fields: item?.fields.filter(({ name }) => name !== 'ean'),
+          retired: item?.fields.filter(({ name }) => name === 'ean'),
+        },
+      },
+    ],
+  ],
   ['TenantDeleted', 'tenant', { name: 'acme' }, []],
   ['RecordCreated', 'item', { id: TEA, fields: { name: 'Tea' } }, [created('dyn_item', TEA, { name: 'Tea' })]],
   ['RecordCreated', 'item', { id: TEA.toUpperCase(), fields: {} }, [created('dyn_item', TEA, {})]],
