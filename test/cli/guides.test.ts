@@ -137,6 +137,7 @@ describe('the papers, as printed', () => {
   let workplace: Workplace;
   let service: RunningCli;
   let receiverPort: number;
+  let firstPrinted: string;
 
   beforeAll(async () => {
     workplace = await Workplace.make();
@@ -144,6 +145,7 @@ describe('the papers, as printed', () => {
     receiverPort = await freePort();
     service = await workplace.start({}, '--demo');
     await service.printed('/docs');
+    firstPrinted = service.output;
     await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']);
   });
   afterAll(() => workplace.remove());
@@ -191,6 +193,11 @@ describe('the papers, as printed', () => {
         expect(await printedBy(blocks, language, where())).toMatch(programs ?? '');
       });
     }
+  });
+
+  it('README.md shows what a first start prints', async () => {
+    const shown = (await blocksOf('README', service.port)).find(({ text }) => text.startsWith('Listening'));
+    for (const line of shown?.text.split('\n') ?? ['nothing']) expect(firstPrinted).toContain(line.replace(/ +…$/, ''));
   });
 
   it('commands of all other papers are known', async () => {
