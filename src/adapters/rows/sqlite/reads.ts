@@ -16,10 +16,8 @@ type Answered = Extract<Reply, { kind: 'answer' }>;
 export function openRowReads({ directory, readers }: { directory: string; readers: number }): RowReads {
   const threads = new ReaderThreads(directory, readers);
   return {
-    rows: (ref, query, cancellation) => {
-      const isSmall = query.ids.length + query.keys.length <= FEW_ROWS;
-      return threads.ask({ kind: 'rows', ...ref, query }, cancellation, isSmall);
-    },
+    rows: (ref, query, cancellation) =>
+      threads.ask({ kind: 'rows', ...ref, query }, cancellation, query.ids.length + query.keys.length <= FEW_ROWS),
     page: (ref, query, cancellation) => threads.ask({ kind: 'page', ...ref, query }, cancellation),
     versions: (ref, query, cancellation) => threads.ask({ kind: 'versions', ...ref, query }, cancellation),
     spaces: (tenant) => threads.ask({ kind: 'spaces', tenant }, undefined, true),
@@ -65,9 +63,8 @@ class ReaderThreads {
       asked.then(resolve, reject).finally(forget);
     });
     if (isPage && wanted !== undefined && this.#indexes.pending === 0) {
-      const index: Question = { ...question, kind: 'makeIndex', spec: wanted };
       // The file may be gone or be damaged: then the next list asks again.
-      this.#indexes.add(() => this.#answer(index)).catch(() => undefined);
+      this.#indexes.add(() => this.#answer({ ...question, kind: 'makeIndex', spec: wanted })).catch(() => undefined);
     }
     return answer as Answer;
   }

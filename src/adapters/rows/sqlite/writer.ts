@@ -14,7 +14,6 @@ import {
 } from '../../../ports/rowStore.js';
 import { codeOf } from '../../openSqlite.js';
 import { applySlice } from './changes.js';
-import type { Connection } from './connection.js';
 import { RowFiles } from './files.js';
 import { LAYOUT, lossOf, UnusableRowsError } from './layout.js';
 import type { TenantRows } from './pages.js';
@@ -44,7 +43,7 @@ function keptIn(directory: string): Kept {
 export const keptCheckpoint = (directory: string): Checkpoint | undefined => keptIn(directory).checkpoint;
 
 /** @returns false while another connection writes, which makes an index: it is another tenant's turn */
-function writing({ db }: Connection, work: () => boolean): boolean {
+function writing({ db }: TenantRows, work: () => boolean): boolean {
   try {
     return db.transaction(work).immediate();
   } catch (error) {
@@ -55,7 +54,7 @@ function writing({ db }: Connection, work: () => boolean): boolean {
   }
 }
 
-const markIn = (rows: Connection, state: 'filling' | Parked | undefined): boolean =>
+const markIn = (rows: TenantRows, state: 'filling' | Parked | undefined): boolean =>
   writing(rows, () => {
     const mark = typeof state === 'object' ? { state: 'parked', parked: state } : { state };
     rows.run('UPDATE tenant SET mark = ?', JSON.stringify(mark));
