@@ -6,10 +6,11 @@
  *   node console/build.mjs --pages   makes the rest, which needs them
  */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { brotliCompressSync } from 'node:zlib';
 import { transform } from 'lightningcss';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
@@ -69,7 +70,11 @@ const usedStyles = {
 async function bundle() {
   const { build } = await import('vite');
   await build({ configFile: join(HERE, 'vite.config.ts'), logLevel: 'warn', plugins: [usedStyles] });
-  copyFileSync(join(HERE, 'src/font/LICENSE.txt'), join(HERE, '../dist/console/LICENSE-inter.txt'));
+  const made = join(HERE, '../dist/console');
+  copyFileSync(join(HERE, 'src/font/LICENSE.txt'), join(made, 'LICENSE-inter.txt'));
+  // Packed once, as small as can be, for browsers that take it.
+  for (const name of readdirSync(made).filter((each) => /\.(?:js|css)$/.test(each)))
+    writeFileSync(join(made, `${name}.br`), brotliCompressSync(readFileSync(join(made, name))));
 }
 
 if (process.argv.includes('--types')) await writeTypes();

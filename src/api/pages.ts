@@ -4,6 +4,7 @@
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { sep } from 'node:path';
+import type { Request } from 'express';
 import type { Logger } from 'pino';
 import type { Api } from './deps.js';
 import { notFound, nothingAt } from './errors.js';
@@ -26,6 +27,7 @@ const TYPES: { readonly [ending: string]: string } = {
   png: 'image/png',
   woff2: 'font/woff2',
   txt: 'text/plain; charset=utf-8',
+  br: 'application/octet-stream',
 };
 
 /** All other files have a hash of their contents in their names. */
@@ -42,15 +44,19 @@ class PageFiles {
     this.#folder = new URL(`../${folder}/`, import.meta.url);
   }
 
-  /** The answer with the file of this name below the folder; undefined if there is none. */
-  async reply(log: Logger, name: string, policy: string): Promise<Reply | undefined> {
-    if (!(await this.#all(log)).has(name)) return undefined;
-    const body = this.#read.get(name) ?? (await readFile(new URL(name, this.#folder)));
-    this.#read.set(name, body);
+  /** The answer with the file of this name below the folder, as the build has packed it if it has; undefined if there is none. */
+  async reply(log: Logger, req: Request, name: string, policy: string): Promise<Reply | undefined> {
+    const names = await this.#all(log);
+    if (!names.has(name)) return undefined;
+    const isPacked = names.has(`${name}.br`) && req.acceptsEncodings('br') === 'br';
+    const file = isPacked ? `${name}.br` : name;
+    const body = this.#read.get(file) ?? (await readFile(new URL(file, this.#folder)));
+    this.#read.set(file, body);
     const ending = endingOf(name);
     return {
       body,
       headers: {
+        ...(isPacked && { 'Content-Encoding': 'br' }),
         'Content-Type': TYPES[ending] ?? '',
         'Cache-Control': REVALIDATED.includes(ending) ? 'no-cache' : 'public, max-age=31536000, immutable',
         'Content-Security-Policy': policy,
@@ -80,11 +86,12 @@ const site = new PageFiles('site');
 /** A file of the guides by its name, or a page by its name without ending. */
 async function sendDocs({ log }: Api, { req, res }: Call, path: string): Promise<Reply> {
   const policy = path === 'reference' ? COMPONENTS : GUIDES;
-  const reply = (await site.reply(log, `${path || 'index'}.html`, policy)) ?? (await site.reply(log, path, policy));
+  const reply =
+    (await site.reply(log, req, `${path || 'index'}.html`, policy)) ?? (await site.reply(log, req, path, policy));
   if (reply !== undefined) return reply;
   // A person gets a page with a search and the way back, a program what it gets elsewhere.
   res.vary('Accept');
-  const page = req.accepts('json', 'html') === 'html' ? await site.reply(log, '404.html', GUIDES) : undefined;
+  const page = req.accepts('json', 'html') === 'html' ? await site.reply(log, req, '404.html', GUIDES) : undefined;
   if (page === undefined) throw notFound(`There is no page ${path}; /docs leads to all pages.`);
   const { tag: _, ...untagged } = page;
   return { ...untagged, status: 404 };
@@ -103,7 +110,7 @@ async function sendConsole({ log, config }: Api, { req }: Call, name: string): P
   // They lie in one folder; an id in an address may have dots as well.
   const isFile = name.includes('.') && !name.includes('/');
   if (name.includes('\0')) throw notFound('This is no page of the console.');
-  const reply = await consoleFiles.reply(log, isFile ? name : 'index.html', COMPONENTS);
+  const reply = await consoleFiles.reply(log, req, isFile ? name : 'index.html', COMPONENTS);
   if (reply === undefined) throw notFound(isFile ? `There is no file ${name}.` : 'This build has no console.');
   return reply;
 }

@@ -200,7 +200,8 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   const tag = reply.tag ?? (status === 200 && body !== undefined ? tagOf(body) : undefined);
   if (tag !== undefined && isHeld(req, tag)) return sendBody(res, 304, undefined, { ...headers, ETag: etag(tag) });
   if (body === undefined) return sendBody(res, status, body, headers);
-  const isCompressed = headers?.['Content-Type'] !== 'application/zip' && isCompressedFor(req, body);
+  const isPacked = headers?.['Content-Encoding'] !== undefined || headers?.['Content-Type'] === 'application/zip';
+  const isCompressed = !isPacked && isCompressedFor(req, body);
   const described = tag === undefined ? headers : { ...headers, ETag: etag(tag, isCompressed) };
   if (tenantName !== undefined && !hasRoom(api.answers, tenantName))
     throw tooManyRequests('Too many answers wait until the clients of this tenant receive them.', 1);
