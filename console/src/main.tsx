@@ -1,43 +1,30 @@
-import '@mantine/core/styles.css';
-import '@mantine/notifications/styles.css';
-import '@mantine/spotlight/styles.css';
-import './app/console.css';
-import { Badge, createTheme, MantineProvider, Modal } from '@mantine/core';
-import { Notifications } from '@mantine/notifications';
-import { QueryClientProvider } from '@tanstack/react-query';
-import { RouterProvider } from '@tanstack/react-router';
-import { type ReactNode, StrictMode } from 'react';
+/** The sign-in comes first and alone, so that it is there soon on a slow line; all else is loaded while the person types. */
+import './app/session.css';
+import { lazy, StrictMode, Suspense, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { queryClient } from './api/queries';
-import { LanguageProvider, useText } from './app/language';
-import { router } from './routes';
+import { maySession, type User } from './api/client';
+import { LanguageProvider, useSessionText } from './app/language';
+import { SignIn } from './app/SignIn';
 
-/** One accent, darker than Mantine's own blue, so that white on it has the contrast of WCAG AA; one scale of type. */
-const theme = createTheme({
-  fontFamily: "'Inter Variable', system-ui, sans-serif",
-  fontSizes: { xs: '0.75rem', sm: '0.8125rem', md: '0.875rem', lg: '1rem', xl: '1.25rem' },
-  headings: {
-    fontWeight: '600',
-    sizes: { h1: { fontSize: '1.5rem' }, h2: { fontSize: '1rem' }, h3: { fontSize: '0.875rem' } },
-  },
-  primaryColor: 'indigo',
-  primaryShade: { light: 8, dark: 8 },
-  defaultRadius: 'sm',
-  autoContrast: true,
-  cursorType: 'pointer',
-  respectReducedMotion: true,
-});
+const load = () => import('./app/App');
+const App = lazy(async () => ({ default: (await load()).App }));
+/** Pages with a session of their own, or without one. */
+const OTHERS = /^\/console\/(?:welcome|enter|operator)(?:\/|$)/;
 
-function Themed({ children }: { readonly children: ReactNode }) {
-  const components = {
-    Badge: Badge.extend({ defaultProps: { variant: 'dot', tt: 'none' } }),
-    Modal: Modal.extend({ defaultProps: { closeButtonProps: { 'aria-label': useText().common.close } } }),
+function First() {
+  const text = useSessionText();
+  const [isSignedIn, setSignedIn] = useState(() => maySession() || OTHERS.test(window.location.pathname));
+  useEffect(() => void load(), []);
+  const onUser = async (user: User) => {
+    (await load()).setSession(user);
+    setSignedIn(true);
   };
-  return (
-    <MantineProvider theme={{ ...theme, components }} defaultColorScheme="auto">
-      {children}
-    </MantineProvider>
+  const waiting = (
+    <p className="waiting" role="status">
+      {text.loading}
+    </p>
   );
+  return <Suspense fallback={waiting}>{isSignedIn ? <App /> : <SignIn onUser={onUser} />}</Suspense>;
 }
 
 const root = document.getElementById('root');
@@ -45,12 +32,7 @@ if (root !== null) {
   createRoot(root).render(
     <StrictMode>
       <LanguageProvider>
-        <Themed>
-          <QueryClientProvider client={queryClient}>
-            <Notifications position="bottom-right" />
-            <RouterProvider router={router} />
-          </QueryClientProvider>
-        </Themed>
+        <First />
       </LanguageProvider>
     </StrictMode>,
   );

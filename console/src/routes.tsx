@@ -1,9 +1,9 @@
 /** Every page of the console and its address. Filters are part of the address, so that a link shows the same. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
-import { Console } from './app/Console';
 import { Loading, NotFound } from './app/Page';
 import { PasswordPage, Welcome } from './app/Password';
+import { Console } from './app/Shell';
 import type { OrderSearch } from './orders/queue';
 
 const Operator = lazy(async () => ({ default: (await import('./operator/Operator')).Operator }));

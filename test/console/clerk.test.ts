@@ -37,7 +37,7 @@ test('clears ten orders with the keyboard alone', async () => {
   await window.press('Enter');
   await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
   await window.press('g', 'o');
-  await page.getByRole('table', { name: 'Order' }).waitFor();
+  await page.getByRole('table', { name: 'Order', exact: true }).waitFor();
   await window.screenshot('clerk-to-validate');
   await window.press('j', 'Enter');
   for (let n = 1; n <= 10; n += 1) {

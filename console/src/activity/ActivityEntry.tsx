@@ -1,15 +1,17 @@
-/** One entry of the activity: the request behind it, and a link to what it changed. */
-import { Anchor, Code, Stack, Text } from '@mantine/core';
+/** Entries of the activity in a table, and one on a page of its own: the request behind it, a link to what it changed, its proof. */
+import { ActionIcon, Anchor, Button, Code, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api, bodyOf, dataOf } from '../api/client';
-import { valueText } from '../app/DataTable';
+import { api, bodyOf, dataOf, type Schemas } from '../api/client';
+import { assetTypesQuery } from '../api/queries';
 import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
-import { Facts } from '../app/Rows';
-import { type Entry, Subject } from './Activity';
+import { Facts, Rows, valueText } from '../app/Rows';
+import type { ActivitySearch } from '../routes';
 import { useKindWords } from './words';
+
+export type Entry = Schemas['ActivityEntry'];
 
 export function ActivityEntryPage() {
   const { entryId } = getRouteApi('/activity/$entryId').useParams();
@@ -112,5 +114,83 @@ export function Proof({ event }: { readonly event: string }) {
         </Loaded>
       )}
     </details>
+  );
+}
+
+type EntriesProps = { readonly entries: readonly Entry[]; readonly onFilter: (more: ActivitySearch) => void };
+
+/** Who, what and on what: each can be made a filter. */
+export function Entries({ entries, onFilter }: EntriesProps) {
+  const text = useText().activity;
+  const wordsOf = useKindWords();
+  return (
+    <Rows
+      label={text.title}
+      minWidth={600}
+      heads={[{ label: text.when }, { label: text.who }, { label: text.what }, { label: text.on }]}
+      rows={entries.map((entry) => ({
+        id: entry.id,
+        cells: [
+          <Link key="when" to="/activity/$entryId" params={{ entryId: entry.id }}>
+            <When at={entry.occurred_at} />
+          </Link>,
+          <Chip key="who" onClick={() => onFilter({ actor: entry.actor.id })}>
+            {entry.actor.name ?? entry.actor.id}
+          </Chip>,
+          <>
+            <Chip onClick={() => onFilter({ kind: entry.kind })}>{wordsOf(entry.kind)}</Chip>
+            {entry.counts !== null && entry.record_id === null && (
+              <Text size="sm">{text.counts(entry.counts.created, entry.counts.updated, entry.counts.deleted)}</Text>
+            )}
+          </>,
+          <Group key="on" gap="xs">
+            <Subject entry={entry} />
+            {entry.order_id !== null && (
+              <ActionIcon
+                size="sm"
+                variant="subtle"
+                aria-label={`${text.only}: ${entry.name ?? entry.order_id}`}
+                onClick={() => onFilter({ order_id: entry.order_id ?? '' })}
+              >
+                ⌕
+              </ActionIcon>
+            )}
+          </Group>,
+        ],
+      }))}
+    />
+  );
+}
+
+function Chip({ children, onClick }: { readonly children: string; readonly onClick: () => void }) {
+  return (
+    <Button size="compact-sm" radius="xl" variant="default" fw={400} title={useText().activity.only} onClick={onClick}>
+      <bdi>{children}</bdi>
+    </Button>
+  );
+}
+
+/** What the entry is about, by the name that it has now, as a link to it. */
+export function Subject({ entry }: { readonly entry: Entry }) {
+  const { orders } = useText();
+  const tables = useQuery(assetTypesQuery).data ?? [];
+  const { name, table, order_id: order, record_id: record, webhook_id: webhook } = entry;
+  const { user_id: user, client_id: client } = entry;
+  const label = tables.find((each) => each.name === table)?.label ?? table;
+  const [to, what, id] =
+    order !== null
+      ? [`/orders/${order}`, orders.one, order]
+      : table !== null && record !== null
+        ? [`/tables/${table}/records/${record}`, label, record]
+        : table !== null
+          ? [`/tables/${table}`, label, '']
+          : [webhook === null ? undefined : `/webhooks/${webhook}`, '', webhook ?? user ?? client ?? ''];
+  const words = <bdi>{`${what} ${name ?? id.slice(0, 8)}`.trim()}</bdi>;
+  return to === undefined ? (
+    words
+  ) : (
+    <Anchor component={Link} to={to} size="sm">
+      {words}
+    </Anchor>
   );
 }

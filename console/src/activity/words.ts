@@ -1,6 +1,6 @@
 /** What somebody did, in words, for each kind of activity. */
 import { useLanguage } from '../app/language';
-import type { Entry } from './Activity';
+import type { Entry } from './ActivityEntry';
 
 /** In English and Dutch, behind a name. The compiler refuses a kind that the API does not have, or lacks one. */
 const WORDS: { readonly [kind in Entry['kind']]: readonly [en: string, nl: string] } = {
@@ -23,32 +23,20 @@ const WORDS: { readonly [kind in Entry['kind']]: readonly [en: string, nl: strin
   'client.created': ['added an API client', 'voegde een API-client toe'],
   'client.changed': ['changed an API client', 'wijzigde een API-client'],
   'client.secret_regenerated': ['gave an API client a new secret', 'gaf een API-client een nieuw geheim'],
-  'client.secret_staged': [
-    'prepared a new secret of an API client',
-    'bereidde een nieuw geheim van een API-client voor',
-  ],
-  'client.secret_promoted': [
-    'put the new secret of an API client to use',
-    'nam het nieuwe geheim van een API-client in gebruik',
-  ],
-  'client.secret_unstaged': [
-    'gave up the new secret of an API client',
-    'zag af van het nieuwe geheim van een API-client',
-  ],
+  'client.secret_staged': ['prepared a new API secret', 'bereidde een nieuw API-geheim voor'],
+  'client.secret_promoted': ['put a new API secret to use', 'nam een nieuw API-geheim in gebruik'],
+  'client.secret_unstaged': ['gave up a new API secret', 'zag af van een nieuw API-geheim'],
   'client.used': ['took a token', 'haalde een token'],
   'client.removed': ['removed an API client', 'verwijderde een API-client'],
   'webhook.created': ['added a webhook', 'voegde een webhook toe'],
   'webhook.changed': ['changed a webhook', 'wijzigde een webhook'],
   'webhook.secret_regenerated': ['gave a webhook a new secret', 'gaf een webhook een nieuw geheim'],
   'webhook.secret_staged': ['prepared a new secret of a webhook', 'bereidde een nieuw geheim van een webhook voor'],
-  'webhook.secret_promoted': [
-    'put the new secret of a webhook to use',
-    'nam het nieuwe geheim van een webhook in gebruik',
-  ],
+  'webhook.secret_promoted': ['put a new secret of a webhook to use', 'nam een nieuw webhookgeheim in gebruik'],
   'webhook.secret_unstaged': ['gave up the new secret of a webhook', 'zag af van het nieuwe geheim van een webhook'],
   'webhook.secrets_resealed': [
-    'sealed the secrets of a webhook with another key',
-    'verzegelde de geheimen van een webhook met een andere sleutel',
+    'sealed secrets of a webhook with another key',
+    'verzegelde webhookgeheimen met een andere sleutel',
   ],
   'webhook.disabled': ['disabled a webhook', 'zette een webhook uit'],
   'webhook.enabled': ['enabled a webhook', 'zette een webhook aan'],

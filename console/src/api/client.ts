@@ -48,7 +48,10 @@ export const clientOptions: ClientOptions = {
     ).toString(),
 };
 
-/** The session is a cookie out of reach of scripts. */
+/** Kept in this browser while it may have a session, whose cookie is out of reach of scripts. */
+export const SIGNED_IN = 'console.signed-in';
+export const maySession = (): boolean => localStorage.getItem(SIGNED_IN) !== null;
+
 export const api = createClient<paths>({ ...clientOptions, credentials: 'same-origin' });
 
 type Answer<T> = { readonly data?: T; readonly error?: unknown; readonly response: Response };

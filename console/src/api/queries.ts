@@ -1,7 +1,7 @@
 /** What pages read from the API, by the keys under which it is kept. */
 import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { ApiError, api, bodyOf, dataOf, type User } from './client';
+import { ApiError, api, bodyOf, dataOf, maySession, SIGNED_IN, type User } from './client';
 
 const MINUTE_MS = 60_000;
 
@@ -27,9 +27,6 @@ export const queryClient = new QueryClient({
     },
   },
 });
-
-/** Set while this browser may have a session. */
-const SIGNED_IN = 'console.signed-in';
 
 /** Call it with the user of a new session, and with null at its end: the sign-in takes the place of the pages. */
 export function setSession(user: User | null): void {
@@ -57,8 +54,8 @@ export function useForgottenPages(): void {
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
   queryFn: async () => {
-    // The cookie is out of reach of scripts. Asked without one, the browser would show an error.
-    if (localStorage.getItem(SIGNED_IN) === null) return null;
+    // Asked without one, the browser would show an error.
+    if (!maySession()) return null;
     try {
       return (await bodyOf(api.GET('/api/v1/platform/session'))).data;
     } catch (error) {

@@ -2,7 +2,7 @@
 import { Button, Checkbox, Group, Menu, Pagination, Table, Text, UnstyledButton } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import type { AnyRecord, PageMeta } from '../api/client';
+import type { PageMeta } from '../api/client';
 import { useKeys } from './keys';
 import { useNumber, useText } from './language';
 
@@ -176,26 +176,3 @@ export function Pages({ meta, onPage }: { readonly meta: PageMeta; readonly onPa
     </Group>
   );
 }
-
-/** One line of a text of any length; the whole of it is shown on hover. */
-export function Cut({ children }: { readonly children: string | null | undefined }) {
-  const value = children ?? '';
-  return (
-    <div className="cut" title={value.slice(0, 2_000)}>
-      <bdi>{value.slice(0, 300)}</bdi>
-    </div>
-  );
-}
-
-/** The value of any field as text. */
-export function valueText(value: unknown): string {
-  if (value === null || value === undefined) return '';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
-}
-
-/** What a record is called: the first of these fields that it has. */
-export const titleOf = (record: AnyRecord): string =>
-  valueText(record.name ?? record.external_id ?? record.code ?? record.id);
-
-/** Fields of every record, which pages show apart from its own. */
-export const SYSTEM_FIELDS: readonly string[] = ['id', 'created_at', 'updated_at'];

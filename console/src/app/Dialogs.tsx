@@ -116,7 +116,7 @@ export function Opens({ label, children, size = 'xs', variant = 'default', ...mo
   }, []);
   return (
     <>
-      <Button size={size} variant={variant} {...more} onClick={() => setOpen(true)}>
+      <Button size={size} variant={variant} {...more} aria-haspopup="dialog" onClick={() => setOpen(true)}>
         {label}
       </Button>
       {isOpen && children(() => setOpen(false))}

@@ -75,6 +75,7 @@ export function Frame({ title, groups, below, person, ofPerson, keys, keyRows, a
       .filter(({ value }) => value !== language)
       .map(({ value, label }) => ({ id: value, label, onClick: () => speak(value) })),
   ];
+  const allKeys = [['?', text.keys.help], ['/, Ctrl K', text.keys.palette], ...keyRows] as const;
   const isHere = ({ to, isExact }: MenuEntry) => path === to || (isExact !== true && path.startsWith(`${to}/`));
   return (
     <AppShell
@@ -165,21 +166,11 @@ export function Frame({ title, groups, below, person, ofPerson, keys, keyRows, a
         </ScrollArea>
       </AppShell.Navbar>
       <AppShell.Main id="content">{children}</AppShell.Main>
-      <KeysHelp isOpen={areKeysShown} keyRows={keyRows} onClose={help.close} />
+      <Modal opened={areKeysShown} onClose={help.close} title={text.keys.help}>
+        <Facts label={text.keys.help} facts={allKeys.map(([key, meaning]) => [meaning, <Kbd key={key}>{key}</Kbd>])} />
+      </Modal>
       <Palette groups={groups} actions={[...actions, ...personal]} {...(find === undefined ? {} : { find })} />
     </AppShell>
-  );
-}
-
-type HelpProps = Pick<Props, 'keyRows'> & { readonly isOpen: boolean; readonly onClose: () => void };
-
-function KeysHelp({ isOpen, keyRows, onClose }: HelpProps) {
-  const { keys } = useLanguage().text;
-  const rows = [['?', keys.help] as const, ['/, Ctrl K', keys.palette] as const, ...keyRows];
-  return (
-    <Modal opened={isOpen} onClose={onClose} title={keys.help}>
-      <Facts label={keys.help} facts={rows.map(([key, meaning]) => [meaning, <Kbd key={key}>{key}</Kbd>])} />
-    </Modal>
   );
 }
 

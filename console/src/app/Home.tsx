@@ -3,18 +3,16 @@ import { Paper, SimpleGrid, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { Entries } from '../activity/Activity';
-import { Proof } from '../activity/ActivityEntry';
+import { Entries, Proof } from '../activity/ActivityEntry';
 import { api, dataOf } from '../api/client';
 import * as read from '../api/queries';
 import { DeliveryDate } from '../orders/Facts';
 import { placeOf, readQueue, TO_VALIDATE } from '../orders/queue';
 import { StatusBadge } from '../orders/StatusBadge';
 import { Health } from '../webhooks/SuccessByHour';
-import { Cut } from './DataTable';
 import { useText, When } from './language';
 import { Loaded, Page } from './Page';
-import { Rows } from './Rows';
+import { Cut, Rows } from './Rows';
 import { useRoles } from './useRoles';
 
 /** Rows of each list. */

@@ -1,11 +1,13 @@
-import { Anchor, Center, TextInput } from '@mantine/core';
+import { Center } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
+import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ApiError, api, bodyOf } from '../api/client';
-import { useText } from './language';
+import { ApiError, api, bodyOf, dataOf } from '../api/client';
+import { setSession } from '../api/queries';
+import { useSessionText } from './language';
 import { Page } from './Page';
-import { SessionForm } from './SignIn';
+import { SessionForm, type Values } from './SignIn';
 
 type Props = {
   /** Whether the password that the user was given must be changed before anything else. */
@@ -15,32 +17,34 @@ type Props = {
 };
 
 export function PasswordForm({ isFirst = false, invited }: Props) {
-  const text = useText().signIn;
+  const text = useSessionText();
   const navigate = useNavigate();
   const why = invited === undefined ? text.firstWhy : text.invitedWhy;
+  const email = { name: 'email', label: text.email, autoComplete: 'username', value: invited?.email ?? '' };
   const old = { name: 'old_password', label: text.oldPassword, autoComplete: 'current-password' };
   const next = { name: 'new_password', label: text.newPassword, autoComplete: 'new-password' };
+  const change = useMutation({
+    mutationFn: async ({ old_password = invited?.password ?? '', new_password = '' }: Values) => {
+      if (invited !== undefined) await bodyOf(api.POST('/api/v1/platform/session', { body: invited }));
+      return dataOf(api.POST('/api/v1/platform/session/password', { body: { old_password, new_password } }));
+    },
+    onSuccess: ({ user }) => {
+      if (invited !== undefined) void navigate({ to: '/', replace: true });
+      notifications.show({ message: text.changed });
+      setSession(user);
+    },
+  });
   return (
     <SessionForm
       {...(isFirst || invited !== undefined ? { title: text.firstTitle, why } : {})}
       label={text.change}
-      fields={invited === undefined ? [old, next] : [next]}
-      send={async ({ old_password = invited?.password ?? '', new_password = '' }) => {
-        if (invited !== undefined) await bodyOf(api.POST('/api/v1/platform/session', { body: invited }));
-        return bodyOf(api.POST('/api/v1/platform/session/password', { body: { old_password, new_password } }));
-      }}
-      onDone={() => {
-        if (invited !== undefined) void navigate({ to: '/', replace: true });
-        notifications.show({ message: text.changed });
-      }}
+      fields={invited === undefined ? [old, next] : [email, next]}
+      send={change.mutateAsync}
     >
       {(error) =>
-        invited !== undefined && (
-          <>
-            {error instanceof ApiError && error.status === 401 && <Anchor href="/console">{text.linkOver}</Anchor>}
-            <TextInput label={text.email} autoComplete="username" readOnly value={invited.email} />
-          </>
-        )
+        invited !== undefined &&
+        error instanceof ApiError &&
+        error.status === 401 && <a href="/console">{text.linkOver}</a>
       }
     </SessionForm>
   );
@@ -48,7 +52,7 @@ export function PasswordForm({ isFirst = false, invited }: Props) {
 
 export function PasswordPage() {
   return (
-    <Page title={useText().signIn.change}>
+    <Page title={useSessionText().change}>
       <PasswordForm />
     </Page>
   );

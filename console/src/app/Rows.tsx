@@ -1,6 +1,7 @@
-/** A table that is read: it scrolls sideways where it is wider than the window, also by keys. */
+/** What is only read: tables, properties, values. */
 import { Table } from '@mantine/core';
 import type { ReactNode } from 'react';
+import type { AnyRecord } from '../api/client';
 
 export type Head = { readonly label: string; readonly isNumber?: boolean; readonly isText?: boolean };
 type Props = {
@@ -13,6 +14,7 @@ type Props = {
 const classOf = ({ isNumber, isText }: Head) =>
   isNumber === true ? { className: 'number' } : isText === true ? { className: 'text' } : {};
 
+/** It scrolls sideways where it is wider than the window, also by keys. */
 export function Rows({ label, heads, rows, minWidth = 500 }: Props) {
   return (
     <Table.ScrollContainer minWidth={minWidth} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
@@ -61,3 +63,26 @@ export function Facts({ label, facts }: FactsProps) {
     </Table>
   );
 }
+
+/** One line of a text of any length; the whole of it is shown on hover. */
+export function Cut({ children }: { readonly children: string | null | undefined }) {
+  const value = children ?? '';
+  return (
+    <div className="cut" title={value.slice(0, 2_000)}>
+      <bdi>{value.slice(0, 300)}</bdi>
+    </div>
+  );
+}
+
+/** The value of any field as text. */
+export function valueText(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** What a record is called: the first of these fields that it has. */
+export const titleOf = (record: AnyRecord): string =>
+  valueText(record.name ?? record.external_id ?? record.code ?? record.id);
+
+/** Fields of every record, which pages show apart from its own. */
+export const SYSTEM_FIELDS: readonly string[] = ['id', 'created_at', 'updated_at'];

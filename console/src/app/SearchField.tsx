@@ -12,7 +12,7 @@ type Props = {
   readonly onSearch: (text: string) => void;
 };
 
-/** Searches when the typing pauses, or at once by Enter and Escape. The key `/` leads to it. */
+/** Searches when the typing pauses, or at once by Enter and Escape. */
 export function SearchField({ label, value, onSearch, ...more }: Props) {
   const [typed, setTyped] = useState(value);
   const input = useRef<HTMLInputElement>(null);
@@ -24,7 +24,6 @@ export function SearchField({ label, value, onSearch, ...more }: Props) {
   return (
     <TextInput
       ref={input}
-      data-search
       {...more}
       type="search"
       aria-label={label}

@@ -1,14 +1,17 @@
-/** The console of a tenant's people around each of their pages. */
-import { Anchor } from '@mantine/core';
+/** The console of a tenant's people: the sign-in, the first change of the password, or the menu around each of their pages. */
+import { Anchor, Center } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { Outlet, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { type AnyRecord, api, bodyOf, dataOf, type Role, type User } from '../api/client';
-import { assetTypesQuery, orderCountsQuery, setSession, tableSummariesQuery, tenantQuery } from '../api/queries';
+import * as read from '../api/queries';
 import { useTakeBack } from '../orders/approveLater';
-import { titleOf, valueText } from './DataTable';
 import { type Found, Frame, type MenuEntry, type MenuGroup } from './Frame';
 import { useLanguage } from './language';
+import { Loaded } from './Page';
+import { PasswordForm } from './Password';
+import { titleOf, valueText } from './Rows';
+import { SignIn } from './SignIn';
 
 type Entry = MenuEntry & { readonly roles?: readonly Role[] };
 
@@ -17,7 +20,7 @@ const READERS: readonly Role[] = ['admin', 'auditor'];
 
 function useMenu({ roles: own }: Pick<User, 'roles'>): readonly MenuGroup[] {
   const { menu, ...text } = useLanguage().text;
-  const counts = useQuery(orderCountsQuery).data;
+  const counts = useQuery(read.orderCountsQuery).data;
   const groups: readonly { readonly label: string; readonly entries: readonly Entry[] }[] = [
     { label: '', entries: [{ to: '/', label: menu.home, isExact: true }] },
     {
@@ -97,12 +100,12 @@ function useFind(): (search: string) => Promise<readonly Found[]> {
     return { label, actions };
   };
   return async (search) => {
-    const types = await client.ensureQueryData(assetTypesQuery);
+    const types = await client.ensureQueryData(read.assetTypesQuery);
     const searchable = types.filter(({ fields }) =>
       fields.some((field) => field.type === 'String' && field.filterable),
     );
     const names = new Set(searchable.map(({ name }) => name));
-    const tables = (await client.ensureQueryData(tableSummariesQuery))
+    const tables = (await client.ensureQueryData(read.tableSummariesQuery))
       .filter(({ name, kind, records }) => names.has(name) && kind === 'reference' && records > 0)
       .sort((a, b) => b.records - a.records)
       .slice(0, TABLES_SEARCHED);
@@ -112,13 +115,38 @@ function useFind(): (search: string) => Promise<readonly Found[]> {
   };
 }
 
-export function Shell({ user, children }: { readonly user: User; readonly children: ReactNode }) {
+export function Console() {
+  return (
+    <Loaded query={useQuery(read.sessionQuery)}>
+      {(user) =>
+        user === null ? (
+          <SignedOut />
+        ) : user.must_change_password ? (
+          <Center mih="100vh" p="md">
+            <PasswordForm isFirst />
+          </Center>
+        ) : (
+          <Shell user={user}>
+            <Outlet />
+          </Shell>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function SignedOut() {
+  read.useForgottenPages();
+  return <SignIn onUser={read.setSession} />;
+}
+
+function Shell({ user, children }: { readonly user: User; readonly children: ReactNode }) {
   const { text } = useLanguage();
   const { keys, menu } = text;
   const navigate = useNavigate();
-  const tenant = useQuery(tenantQuery).data;
+  const tenant = useQuery(read.tenantQuery).data;
   useTakeBack();
-  const tables = useQuery(assetTypesQuery).data ?? [];
+  const tables = useQuery(read.assetTypesQuery).data ?? [];
   const ofTables = tables.map(({ name, label }) => ({
     id: name,
     label,
@@ -127,7 +155,7 @@ export function Shell({ user, children }: { readonly user: User; readonly childr
   }));
   const signOut = useMutation({
     mutationFn: () => bodyOf(api.DELETE('/api/v1/platform/session')),
-    onSuccess: () => setSession(null),
+    onSuccess: () => read.setSession(null),
   });
   const goTo = (to: string, hash?: string) => () => void navigate({ to, ...(hash === undefined ? {} : { hash }) });
   const go = [

@@ -1,3 +1,7 @@
+import { inLanguage } from './language';
+import { sessionWords } from './sessionWords';
+
+const signIn = inLanguage(sessionWords, 'en');
 const rows = (count: string): string => (count === '1' ? '1 row' : `${count} rows`);
 const records = (count: string): string => (count === '1' ? '1 record' : `${count} records`);
 
@@ -17,7 +21,7 @@ export const en = {
     search: 'Search',
     columns: 'Columns',
     more: 'Show more',
-    loading: 'Loading…',
+    loading: signIn.loading,
     next: 'Next',
     previous: 'Previous',
     all: 'All',
@@ -81,19 +85,7 @@ export const en = {
       '+': 'Add a line',
     },
   },
-  signIn: {
-    title: 'Sign in',
-    email: 'E-mail address',
-    password: 'Password',
-    firstTitle: 'Choose your password',
-    firstWhy: 'The password that you were given is for the first sign-in only.',
-    invitedWhy: 'Welcome. From now on you sign in with this address and your own password.',
-    linkOver: 'The link was used already, or it is over. Sign in, or ask an admin for a new link.',
-    oldPassword: 'Present password',
-    newPassword: 'New password',
-    change: 'Change password',
-    changed: 'Your password is changed. All your other sessions have ended.',
-  },
+  signIn,
   status: {
     pending_validation: 'Pending validation',
     saved: 'Saved',
@@ -279,7 +271,6 @@ export const en = {
   },
   webhooks: {
     title: 'Webhooks',
-    one: 'Webhook',
     add: 'Add a webhook',
     none: 'No webhook receives your approved orders. Add the address of your ERP or of the program in front of it.',
     url: 'Address (HTTPS)',
@@ -393,7 +384,6 @@ export const en = {
     none: 'Nothing was done in this period.',
     kind: 'Kind',
     actor: 'Name or id of who did it',
-    record: 'Record id',
     only: 'Show only this',
     request: 'Request',
     differences: 'What it changed',

@@ -1,12 +1,15 @@
-/** The words of the console, in one file a language, and dates in the person's zone. */
-import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
-import { en } from './en';
-import { nl } from './nl';
+/** The words of the console, in a file for each language that comes when it is spoken, and dates in the person's zone. */
+import { createContext, type ReactNode, startTransition, use, useContext, useEffect, useState } from 'react';
+import type { en } from './en';
+import { sessionWords } from './sessionWords';
 
 export type Text = typeof en;
 
-const LANGUAGES = { en, nl } as const satisfies { readonly [code: string]: Text };
-export type Language = keyof typeof LANGUAGES;
+export type Language = 'en' | 'nl';
+const LANGUAGES: { readonly [code in Language]: () => Promise<Text> } = {
+  en: async () => (await import('./en')).en,
+  nl: async () => (await import('./nl')).nl,
+};
 export const languages: readonly { readonly value: Language; readonly label: string }[] = [
   { value: 'en', label: 'English' },
   { value: 'nl', label: 'Nederlands' },
@@ -21,23 +24,53 @@ function firstLanguage(): Language {
   return isLanguage(kept) ? kept : isLanguage(preferred) ? preferred : 'en';
 }
 
-type Spoken = { readonly language: Language; readonly text: Text; readonly speak: (language: Language) => void };
-const Context = createContext<Spoken>({ language: 'en', text: en, speak: () => undefined });
+/** Each language is loaded once. */
+const loaded = new Map<Language, Promise<Text>>();
+
+function wordsOf(language: Language): Promise<Text> {
+  const words = loaded.get(language) ?? LANGUAGES[language]();
+  loaded.set(language, words);
+  return words;
+}
+
+type Spoken = { readonly language: Language; readonly speak: (language: Language) => void };
+const Context = createContext<Spoken>({ language: 'en', speak: () => undefined });
 
 export function LanguageProvider({ children }: { readonly children: ReactNode }) {
   const [language, setLanguage] = useState<Language>(firstLanguage);
   useEffect(() => {
     document.documentElement.lang = language;
+    void wordsOf(language);
   }, [language]);
   const speak = (next: Language) => {
     localStorage.setItem(KEPT_AS, next);
-    setLanguage(next);
+    // What is shown stays until the words are there.
+    startTransition(() => setLanguage(next));
   };
-  return <Context.Provider value={{ language, text: LANGUAGES[language], speak }}>{children}</Context.Provider>;
+  return <Context.Provider value={{ language, speak }}>{children}</Context.Provider>;
 }
 
-export const useLanguage = (): Spoken => useContext(Context);
-export const useText = (): Text => useContext(Context).text;
+/** It waits for the words. */
+export function useLanguage(): Spoken & { readonly text: Text } {
+  const spoken = useContext(Context);
+  return { ...spoken, text: use(wordsOf(spoken.language)) };
+}
+
+export const useText = (): Text => useLanguage().text;
+/** These are there before the others. */
+export const useSessionText = () => inLanguage(sessionWords, useContext(Context).language);
+
+type Said<Words> = Words extends readonly [infer English, unknown]
+  ? English extends string
+    ? string
+    : English
+  : { readonly [Name in keyof Words]: Said<Words[Name]> };
+
+/** @param words pairs of English and Dutch, which stand in one file, by their names */
+export function inLanguage<Words extends object>(words: Words, language: Language): Said<Words> {
+  if (Array.isArray(words)) return words[language === 'nl' ? 1 : 0];
+  return Object.fromEntries(Object.entries(words).map(([name, of]) => [name, inLanguage(of, language)])) as Said<Words>;
+}
 
 const DAY_MS = 86_400_000;
 const DAY = /^\d{4}-\d\d-\d\d$/;

@@ -1,6 +1,8 @@
 /** Dutch, with the keys of en.ts. */
-import type { Text } from './language';
+import { inLanguage, type Text } from './language';
+import { sessionWords } from './sessionWords';
 
+const signIn = inLanguage(sessionWords, 'nl');
 const rows = (count: string): string => (count === '1' ? '1 rij' : `${count} rijen`);
 const records = (count: string): string => (count === '1' ? '1 record' : `${count} records`);
 
@@ -19,7 +21,7 @@ export const nl: Text = {
     search: 'Zoeken',
     columns: 'Kolommen',
     more: 'Meer tonen',
-    loading: 'Laden…',
+    loading: signIn.loading,
     next: 'Volgende',
     previous: 'Vorige',
     all: 'Alle',
@@ -83,19 +85,7 @@ export const nl: Text = {
       '+': 'Een regel toevoegen',
     },
   },
-  signIn: {
-    title: 'Inloggen',
-    email: 'E-mailadres',
-    password: 'Wachtwoord',
-    firstTitle: 'Kies uw wachtwoord',
-    firstWhy: 'Het wachtwoord dat u kreeg is alleen voor de eerste keer.',
-    invitedWhy: 'Welkom. Vanaf nu logt u in met dit adres en uw eigen wachtwoord.',
-    linkOver: 'De link is al gebruikt of verlopen. Log in, of vraag een beheerder om een nieuwe.',
-    oldPassword: 'Huidig wachtwoord',
-    newPassword: 'Nieuw wachtwoord',
-    change: 'Wachtwoord wijzigen',
-    changed: 'Uw wachtwoord is gewijzigd. Al uw andere sessies zijn beëindigd.',
-  },
+  signIn,
   status: {
     pending_validation: 'Te valideren',
     saved: 'Opgeslagen',
@@ -286,7 +276,6 @@ export const nl: Text = {
   },
   webhooks: {
     title: 'Webhooks',
-    one: 'Webhook',
     add: 'Webhook toevoegen',
     none: 'Geen webhook ontvangt uw goedgekeurde orders. Voeg het adres toe van uw ERP of van het programma ervoor.',
     url: 'Adres (HTTPS)',
@@ -400,7 +389,6 @@ export const nl: Text = {
     none: 'In deze periode is niets gedaan.',
     kind: 'Soort',
     actor: 'Naam of id van wie het deed',
-    record: 'Record-id',
     only: 'Alleen dit tonen',
     request: 'Verzoek',
     differences: 'Wat het wijzigde',

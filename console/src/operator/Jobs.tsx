@@ -49,7 +49,7 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
 
 /** Its progress while it is at work, then what came of it. */
 function JobState({ job }: { readonly job: Job }) {
-  const { jobs } = useWords();
+  const { jobs, menu } = useWords();
   const { common } = useText();
   const number = useNumber();
   const { id, kind, state, progress, tenants_done: done, reports, error } = job;
@@ -58,7 +58,7 @@ function JobState({ job }: { readonly job: Job }) {
   const share = progress === null ? 0 : done + Math.min(1, progress.done / Math.max(1, progress.of));
   const percent = Math.round((100 * share) / Math.max(1, progress?.tenants ?? 1));
   const lines = [
-    ...(done > 0 ? [jobs.done(number(done))] : []),
+    ...(done > 0 ? [`${menu.tenants}: ${number(done)}`] : []),
     ...reports.flatMap((report) => [
       `${report.tenant}: ${jobs.outcomes[report.outcome]}`,
       ...(report.error === null ? [] : [report.error]),

@@ -68,7 +68,7 @@ export function Log() {
                 number(stream === undefined ? each.position : each.revision),
                 <When key="when" at={each.occurred_at} />,
                 <bdi key="stream">{each.stream}</bdi>,
-                <Anchor key="type" component="button" size="sm" onClick={() => setOpened(n)}>
+                <Anchor key="type" component="button" size="sm" aria-haspopup="dialog" onClick={() => setOpened(n)}>
                   {each.type}
                 </Anchor>,
               ],

@@ -1,9 +1,123 @@
 /** The words of the operator's pages, apart from those of a tenant's people, whose first screen they must not slow; and sizes. */
-import { useLanguage } from '../app/language';
-import { en } from './en';
-import { nl } from './nl';
+import { inLanguage, useLanguage } from '../app/language';
 
-export const useWords = () => (useLanguage().language === 'nl' ? nl : en);
+/** In English and Dutch. */
+const WORDS = {
+  title: ["Operator's console", 'Beheerconsole'],
+  menu: {
+    watch: ['Watch', 'In de gaten houden'],
+    overview: ['Overview', 'Overzicht'],
+    tenants: ['Tenants', 'Tenants'],
+    log: ['Event log', 'Gebeurtenissenlog'],
+    end: ['End the session', 'Sessie beëindigen'],
+  },
+  session: {
+    none: ['You have no session', 'U hebt geen sessie'],
+    how: [
+      'Run this on a machine of the service, and open the link that it prints. It opens one session, within ten minutes.',
+      'Voer dit uit op een machine van de dienst en open de link die het afdrukt. De link opent één sessie, binnen tien minuten.',
+    ],
+    incomplete: [
+      'This link is incomplete: its last part, behind the #, is missing.',
+      'Deze link is niet volledig: het laatste deel, achter de #, ontbreekt.',
+    ],
+  },
+  overview: {
+    well: ['All is well. Nothing needs you.', 'Alles is in orde. U hoeft niets te doen.'],
+    release: ['Release', 'Versie'],
+    checks: ['Checks', 'Controles'],
+    ok: ['ok', 'in orde'],
+  },
+  figures: {
+    title: ['Figures of this process', 'Cijfers van dit proces'],
+    since: ['Seen by this process, since', 'Gezien door dit proces, sinds'],
+    hour: ['Last hour', 'Afgelopen uur'],
+    day: ['Last day', 'Afgelopen dag'],
+    requests: ['Requests a second', 'Verzoeken per seconde'],
+    errors: ['errors', 'fouten'],
+    time: ['99 of 100 requests took at most', '99 van 100 verzoeken duurden hoogstens'],
+    stored: ['Written to the log a second', 'In het log geschreven per seconde'],
+    lag: ['What the rows lack of the log', 'Wat de rijen van het log missen'],
+    waiting: ['Deliveries that wait', 'Wachtende afleveringen'],
+    disk: ['Free disk', 'Vrije schijfruimte'],
+    backup: ['Age of the last backup', 'Leeftijd van de laatste back-up'],
+  },
+  opening: {
+    title: ['New tenant', 'Nieuwe tenant'],
+    name: [
+      'Name, a part of its host name: small letters, digits and hyphens',
+      'Naam, een deel van de hostnaam: kleine letters, cijfers en koppeltekens',
+    ],
+    admin_email: ['E-mail address of its first admin', 'E-mailadres van de eerste beheerder'],
+  },
+  tenants: {
+    search: ['Name of a tenant', 'Naam van een tenant'],
+    none: ['No tenant has this name.', 'Geen tenant heeft deze naam.'],
+    noneAtAll: ['There is no tenant yet. Make the first one.', 'Er is nog geen tenant. Maak de eerste.'],
+    tenant: ['Tenant', 'Tenant'],
+    state: ['State', 'Toestand'],
+    running: ['running', 'actueel'],
+    filling: ['filling', 'wordt gevuld'],
+    behind: [(seconds: string) => `${seconds} s behind`, (seconds: string) => `${seconds} s achter`],
+    parked: ['parked', 'geparkeerd'],
+    size: ['In the log', 'In het log'],
+    quota: ['Fullest quota', 'Volste quotum'],
+    quotaOf: [(quota: string) => `Quota: ${quota}`, (quota: string) => `Quotum: ${quota}`],
+    ofLimit: [
+      (used: string, limit: string) => `${used} of ${limit}`,
+      (used: string, limit: string) => `${used} van ${limit}`,
+    ],
+    unknown: ['not known yet', 'nog niet bekend'],
+    log: ['Its events', 'De gebeurtenissen'],
+  },
+  parked: {
+    is: ['is parked: nobody can read it.', 'is geparkeerd: niemand kan de gegevens lezen.'],
+    event: [
+      (type: string, position: string) => `${type} at position ${position} could not be applied:`,
+      (type: string, position: string) => `${type} op positie ${position} kon niet worden toegepast:`,
+    ],
+    since: ['Since', 'Sinds'],
+  },
+  jobs: {
+    title: ['Work on rows', 'Werk aan rijen'],
+    everything: ['all tenants', 'alle tenants'],
+    verify: ['Verify', 'Controleren'],
+    rebuild: ['Rebuild', 'Herbouwen'],
+    retry: ['Retry', 'Opnieuw proberen'],
+    verifyWhy: [
+      'The log is applied again to a copy, which is compared with the rows. Nothing is changed.',
+      'Het log wordt opnieuw toegepast op een kopie, die met de rijen wordt vergeleken. Er verandert niets.',
+    ],
+    rebuildWhy: [
+      'A copy is filled from the log and takes the place of the rows. No webhook is sent again.',
+      'Een kopie wordt uit het log gevuld en vervangt de rijen. Er wordt geen webhook opnieuw verstuurd.',
+    ],
+    states: {
+      running: ['at work', 'bezig'],
+      done: ['done', 'klaar'],
+      failed: ['failed', 'mislukt'],
+      cancelled: ['cancelled', 'geannuleerd'],
+    },
+    outcomes: {
+      rebuilt: ['rebuilt', 'herbouwd'],
+      equal: ['equal to the log', 'gelijk aan het log'],
+      different: ['differs from the log', 'wijkt af van het log'],
+      retried: ['tried again', 'opnieuw geprobeerd'],
+      failed: ['failed', 'mislukt'],
+    },
+  },
+  log: {
+    stream: ['Stream', 'Stroom'],
+    position: ['Position', 'Positie'],
+    revision: ['Revision', 'Revisie'],
+    from: [(place: string) => `Go to: ${place.toLowerCase()}`, (place: string) => `Ga naar: ${place.toLowerCase()}`],
+    newer: ['Newer event', 'Nieuwere gebeurtenis'],
+    older: ['Older event', 'Oudere gebeurtenis'],
+    none: ['No event fits.', 'Geen gebeurtenis past.'],
+  },
+} as const;
+
+export const useWords = () => inLanguage(WORDS, useLanguage().language);
 
 const UNITS = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const;
 

@@ -3,8 +3,8 @@ import { Alert, Anchor, Group, List, SegmentedControl, Stack, Text } from '@mant
 import { useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { type AnyRecord, ApiError, type Order } from '../api/client';
-import { valueText } from '../app/DataTable';
 import { useText } from '../app/language';
+import { valueText } from '../app/Rows';
 import { type Both, type Draft, drafted, type Fields, isSame, partsIn } from './draft';
 import { nameOf } from './LookUp';
 import type { PartNames } from './OrderHistory';

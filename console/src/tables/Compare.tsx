@@ -5,10 +5,10 @@ import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type AnswerOf, api, bodyOf } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
-import { titleOf, valueText } from '../app/DataTable';
 import { useNumber, useText } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
 import { Listed, Page } from '../app/Page';
+import { titleOf, valueText } from '../app/Rows';
 import type { CompareSearch } from '../routes';
 import { Differences } from './Differences';
 

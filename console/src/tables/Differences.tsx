@@ -1,8 +1,8 @@
 /** What differs: a field as it was and as it is, in every list of changes; and the records of a dry run or a comparison. */
 import { Badge, Table, Text } from '@mantine/core';
 import type { AssetType, Schemas } from '../api/client';
-import { valueText } from '../app/DataTable';
 import { useText } from '../app/language';
+import { valueText } from '../app/Rows';
 
 type ChangedProps = { readonly label: string; readonly from: unknown; readonly to: unknown };
 

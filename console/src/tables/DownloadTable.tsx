@@ -1,9 +1,9 @@
 /** A table, or what its filters leave of it, as a CSV file: fetched page by page, so that any size works. */
 import { ApiError, type AssetType, api, bodyOf } from '../api/client';
-import { SYSTEM_FIELDS } from '../app/DataTable';
 import { Act } from '../app/Dialogs';
 import { useLanguage } from '../app/language';
 import { decimalMark } from '../app/numberText';
+import { SYSTEM_FIELDS } from '../app/Rows';
 import { cursorOf } from '../app/usePages';
 import { csvOf } from './csv';
 

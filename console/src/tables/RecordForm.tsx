@@ -1,9 +1,9 @@
 /** Adds a record to a reference table, changes it as it was shown, or deletes it. */
 import { useState } from 'react';
 import { type AnyRecord, ApiError, type AssetType, answerOf, api, bodyOf } from '../api/client';
-import { titleOf } from '../app/DataTable';
 import { Asked, FormDialog } from '../app/Dialogs';
 import { useText } from '../app/language';
+import { titleOf } from '../app/Rows';
 import {
   type Both,
   bodyOfDraft,

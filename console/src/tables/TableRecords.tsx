@@ -13,11 +13,12 @@ import {
   type PageMeta,
 } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
-import { type Column, Cut, DataTable, Pages, SYSTEM_FIELDS, valueText } from '../app/DataTable';
+import { type Column, DataTable, Pages } from '../app/DataTable';
 import { Opens } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, Page, Past } from '../app/Page';
+import { Cut, SYSTEM_FIELDS, valueText } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
 import type { RecordsSearch } from '../routes';
 import { DownloadTable } from './DownloadTable';

@@ -5,11 +5,10 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { webhooksQuery } from '../api/queries';
-import { Cut } from '../app/DataTable';
 import { FormDialog, Opens, SecretOnce, TextField } from '../app/Dialogs';
 import { useText } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
-import { Rows } from '../app/Rows';
+import { Cut, Rows } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
 import { Health } from './SuccessByHour';
 

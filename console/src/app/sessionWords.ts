@@ -1,0 +1,27 @@
+/** The words of the forms that open a session, in English and Dutch: they come with the first form, before those of the pages. */
+export const sessionWords = {
+  loading: ['Loading…', 'Laden…'],
+  title: ['Sign in', 'Inloggen'],
+  email: ['E-mail address', 'E-mailadres'],
+  password: ['Password', 'Wachtwoord'],
+  firstTitle: ['Choose your password', 'Kies uw wachtwoord'],
+  firstWhy: [
+    'The password that you were given is for the first sign-in only.',
+    'Het wachtwoord dat u kreeg is alleen voor de eerste keer.',
+  ],
+  invitedWhy: [
+    'Welcome. From now on you sign in with this address and your own password.',
+    'Welkom. Vanaf nu logt u in met dit adres en uw eigen wachtwoord.',
+  ],
+  linkOver: [
+    'The link was used already, or it is over. Sign in, or ask an admin for a new link.',
+    'De link is al gebruikt of verlopen. Log in, of vraag een beheerder om een nieuwe.',
+  ],
+  oldPassword: ['Present password', 'Huidig wachtwoord'],
+  newPassword: ['New password', 'Nieuw wachtwoord'],
+  change: ['Change password', 'Wachtwoord wijzigen'],
+  changed: [
+    'Your password is changed. All your other sessions have ended.',
+    'Uw wachtwoord is gewijzigd. Al uw andere sessies zijn beëindigd.',
+  ],
+} as const;
