@@ -14,6 +14,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { entryFor, type Finished, runCommand } from '../engines/commandLine.js';
@@ -180,6 +181,14 @@ export class Service {
     const tenant = this.#tenants.get(name);
     if (tenant === undefined) throw new Error(`Tenant ${name} was not made here.`);
     return tenant;
+  }
+
+  async isReady(): Promise<boolean> {
+    return (await this.send({ method: 'GET', path: '/health/ready' })).status === 200;
+  }
+
+  async becomesReady(): Promise<void> {
+    while (!(await this.isReady())) await wait(25);
   }
 
   /** A request as it is; the host is `localhost` unless a header says otherwise. */

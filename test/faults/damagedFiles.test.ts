@@ -107,10 +107,6 @@ async function allRight(): Promise<void> {
   for (const index of [0, 1] as const) await untilRight(client(index));
 }
 
-async function untilReady(): Promise<void> {
-  while ((await service.send({ method: 'GET', path: '/health/ready' })).status !== 200) await wait(50);
-}
-
 const proven = async (): Promise<void> =>
   expect(await service.cli('projections', 'verify')).toMatchObject({
     code: 0,
@@ -175,7 +171,7 @@ describe('rows that are damaged while the service runs', () => {
       expect(await isRight(other)).toBe(true);
       await wait(10);
     }
-    await untilReady();
+    await service.becomesReady();
     const told = service.loggedErrors.filter((line) => line.includes('new ones are filled'));
     expect(told).toHaveLength(1);
     // A thread that still had the file open may follow to the new one only now: 503 until that is filled.
@@ -198,7 +194,7 @@ describe('rows of another release', () => {
     await writeFile(at('rows/follower.json'), '{"layout":99}');
     await service.start();
     await allRight();
-    await untilReady();
+    await service.becomesReady();
     await proven();
     await service.restart('stop');
     expect(await isRight(client(0))).toBe(true);
@@ -260,7 +256,7 @@ describe('other files', () => {
       }
       await service.start();
       expect(await isRight(client(0))).toBe(true);
-      await untilReady();
+      await service.becomesReady();
       await service.stop();
       expect((await service.cli('doctor')).code).toBe(0);
     }

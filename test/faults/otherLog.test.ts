@@ -9,7 +9,7 @@ import { Receiver } from '../acceptance/receiver.js';
 import { Service } from '../acceptance/service.js';
 import type { TenantClient } from '../acceptance/tenant.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
-import { becomesReady, seenBy, totalsUntilReady } from './seenBy.js';
+import { seenBy, totalsUntilReady } from './seenBy.js';
 
 const EMBEDDED = { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' };
 const WHAT_TO_DO = /migrate.*--accept-log/;
@@ -124,7 +124,7 @@ test('the log of another installation is refused with what to do, and taken with
   await receiver.received('/hook', 2);
   await accepting.stop();
   await service.start();
-  await becomesReady(service);
+  await service.becomesReady();
   expect((await seenBy(service, other.tenant).list('dyn_item')).meta.total).toBe(7);
   await service.stop();
   const ids = receiver.calls('/hook').map(({ body }) => Object(Object(JSON.parse(String(body))).validated_order).id);

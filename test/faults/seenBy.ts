@@ -12,14 +12,6 @@ const refusal = z.strictObject({ message: z.string(), error: z.string() });
 export const seenBy = (service: Service, { name, admin, client, orderModel }: TenantClient): TenantClient =>
   new TenantClient(service, { tenant: name, admin, client }, orderModel);
 
-async function isReady(service: Service): Promise<boolean> {
-  return (await service.send({ method: 'GET', path: '/health/ready' })).status === 200;
-}
-
-export async function becomesReady(service: Service): Promise<void> {
-  while (!(await isReady(service))) await wait(POLL_MS);
-}
-
 /** The number of items, or why there is none. */
 export async function total(tenant: TenantClient): Promise<number | string> {
   const answer = await tenant.getList('dyn_item');
@@ -32,7 +24,7 @@ export async function total(tenant: TenantClient): Promise<number | string> {
 export async function totalsUntilReady(service: Service, tenant: TenantClient): Promise<readonly (number | string)[]> {
   const seen: (number | string)[] = [];
   for (;;) {
-    const ready = await isReady(service);
+    const ready = await service.isReady();
     seen.push(await total(tenant));
     if (ready) return seen;
     await wait(POLL_MS);

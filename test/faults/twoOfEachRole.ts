@@ -153,7 +153,7 @@ export function twoOfEachRole(
 
   it('all are ready soon, and none logged an error', async () => {
     for (const { service } of processes) {
-      while ((await service.send({ method: 'GET', path: '/health/ready' })).status !== 200) await wait(50);
+      await service.becomesReady();
       expect(service.loggedErrors).toEqual([]);
     }
   });
@@ -162,7 +162,7 @@ export function twoOfEachRole(
     'a %s process serves health and metrics, and nothing else',
     async (role) => {
       for (const each of of(role)) {
-        expect((await each.send({ method: 'GET', path: '/health/ready' })).status).toBe(200);
+        expect(await each.isReady()).toBe(true);
         expect((await each.send({ method: 'GET', path: '/metrics' })).status).toBe(200);
         expect((await each.send({ method: 'GET', path: '/api/v1/dynamic-assets/dyn' })).status).toBe(404);
       }

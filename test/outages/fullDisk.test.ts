@@ -1,5 +1,4 @@
 /** The disk of the embedded engines is full, and has room again later. */
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Answer } from '../acceptance/http.js';
 import { Service } from '../acceptance/service.js';
 import { describeEngine } from '../engines/describeEngine.js';
@@ -53,7 +52,7 @@ describeEngine('disk', 'the service with a full disk', smallDiskMissing(), () =>
     }
 
     disk.empty();
-    while ((await readiness()).status !== 200) await wait(50);
+    await service.becomesReady();
     await acme().create('dyn_stock_order', { notes: 'after' });
     for (const { name, answer: given } of batches) {
       const stored = (await acme().list('dyn_item', { 'filter[external_id]': `${name}-` })).meta.total;

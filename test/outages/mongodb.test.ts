@@ -29,9 +29,6 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     const { status, body } = await service.send({ method: 'GET', path: '/health/ready' });
     return { status, body };
   };
-  const becomesReady = async () => {
-    while ((await readiness()).status !== 200) await wait(50);
-  };
   const isMissing = async () => {
     expect(await readiness()).toMatchObject({
       status: 503,
@@ -85,19 +82,19 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     ['ends in good order', 'stop'],
     ['is killed', 'kill'],
   ] as const)('when it %s, orders are still written, and shown when it is back', async (_, how) => {
-    await becomesReady();
+    await service.becomesReady();
     const { id } = await acme().create('dyn_stock_order', { notes: 'before' });
     await server[how]();
     const late = await worksWithout(id);
     await server.start();
-    await becomesReady();
+    await service.becomesReady();
     await shows(late, { notes: 'while away' });
     await shows(id, { processing_status: 'completed' });
     await acme().create('dyn_item', { external_id: `after ${how}`, name: 'Tea' });
   });
 
   it('when it hangs for five seconds, all is answered in time, and it is well again by itself', async () => {
-    await becomesReady();
+    await service.becomesReady();
     const { id } = await acme().create('dyn_stock_order', { notes: 'before' });
     server.freeze(true);
     const hangs = wait(5_000);
@@ -116,20 +113,20 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
 
     await hangs;
     server.freeze(false);
-    await becomesReady();
+    await service.becomesReady();
     await shows(idOf(created), { notes: 'while it hangs' });
     await acme().create('dyn_item', { external_id: 'hung', name: 'Tea' });
   });
 
   it('the service starts without it, says so, and catches up when it comes', async () => {
-    await becomesReady();
+    await service.becomesReady();
     const { id } = await acme().create('dyn_stock_order', { notes: 'before' });
     await service.stop();
     await server.stop();
     await service.start();
     const late = await worksWithout(id);
     await server.start();
-    await becomesReady();
+    await service.becomesReady();
     await shows(late, { notes: 'while away' });
   });
 
@@ -144,7 +141,7 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
       async () => undefined,
     ],
   ])('a service that is stopped ends in time when MongoDB %s', async (_, disturb, mend): Promise<void> => {
-    await becomesReady();
+    await service.becomesReady();
     await disturb();
     try {
       const startedAt = performance.now();
@@ -154,7 +151,7 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
       await mend();
     }
     await service.start();
-    await becomesReady();
+    await service.becomesReady();
     await acme().create('dyn_stock_order', { notes: 'after' });
   });
 });

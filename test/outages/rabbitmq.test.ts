@@ -27,9 +27,6 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
     const { status, body } = await service.send({ method: 'GET', path: '/health/ready' });
     return { status, body };
   };
-  const becomesReady = async () => {
-    while ((await readiness()).status !== 200) await wait(50);
-  };
   const metrics = async () => (await service.send({ method: 'GET', path: '/metrics' })).text;
   const missing = (): object => ({
     status: 503,
@@ -47,7 +44,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
     ['ends in good order', 'stop'],
     ['is killed', 'kill'],
   ] as const)('when it %s, approvals succeed, and their webhooks go out when it is back', async (_, how) => {
-    await becomesReady();
+    await service.becomesReady();
     await withWebhook(acme(), receiver, `/${how}`, async () => {
       const before = await validatedOrder(acme());
       await approve(acme(), before.order.id);
@@ -66,7 +63,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       await server.start();
       const [, call] = await receiver.received(`/${how}`, 2);
       expect(String(call?.body)).toContain(during.order.id);
-      await becomesReady();
+      await service.becomesReady();
       const figures = await metrics();
       expect(figures).toMatch(/^engine_up\{engine="broker"\} 1$/m);
       expect(figures).toMatch(/^queue_messages\{queue="webhook-deliveries",state="ready"\} \d/m);
@@ -74,7 +71,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
   });
 
   it('when it hangs for five seconds, approvals succeed in time, and their webhooks go out', async () => {
-    await becomesReady();
+    await service.becomesReady();
     await withWebhook(acme(), receiver, '/hangs', async () => {
       await server.freeze();
       const hangs = wait(5_000);
@@ -90,12 +87,12 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       await server.thaw();
       const [call] = await receiver.received('/hangs', 1);
       expect(String(call?.body)).toContain(order.id);
-      await becomesReady();
+      await service.becomesReady();
     });
   });
 
   it('when its disk is full, approvals succeed, and their webhooks go out when there is room again', async () => {
-    await becomesReady();
+    await service.becomesReady();
     await withWebhook(acme(), receiver, '/full', async () => {
       await server.control('set_disk_free_limit', '1000GB');
       const { order } = await validatedOrder(acme());
@@ -109,7 +106,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       await server.control('set_disk_free_limit', '50MB');
       const [call] = await receiver.received('/full', 1);
       expect(String(call?.body)).toContain(order.id);
-      await becomesReady();
+      await service.becomesReady();
     });
   });
 
@@ -123,7 +120,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       await approve(acme(), order.id);
       await server.start();
       await receiver.received('/late', 1);
-      await becomesReady();
+      await service.becomesReady();
     });
   });
 });

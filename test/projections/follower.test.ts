@@ -1,3 +1,4 @@
+/** The follower: rows of all tenants are kept current, and no tenant waits for another. Over a real log, with rows in memory. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { RowsLostError } from '#app/ports/rowStore.js';
 import { rebuild } from '#app/projections/copies.js';
