@@ -19,6 +19,10 @@ export const metadata: EventMetadata = {
   schemaVersion: 1,
 };
 
+const { tenant, actor, correlationId, causationId } = metadata;
+/** Who writes such events. */
+export const caller = { tenant, actor, correlationId, causationId };
+
 /** An event with an id of its own. */
 export function event(data: unknown = {}, type = 'ThingHappened', schemaVersion = 1): EventToAppend {
   return { id: randomUUID(), type, data, metadata: { ...metadata, schemaVersion } };

@@ -5,11 +5,8 @@ import { users } from '#app/api/platform/users.js';
 import { webhooks } from '#app/api/platform/webhooks.js';
 import type { Call, Resource } from '#app/api/routes/operation.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
-import { metadata } from '../../contract/eventStoreFixtures.js';
+import { caller } from '../../contract/eventStoreFixtures.js';
 import { LogInMemory } from '../commands/logInMemory.js';
-
-const { tenant, actor, correlationId, causationId } = metadata;
-const caller = { tenant, actor, correlationId, causationId };
 
 /** It has read nothing, and says that it has. */
 const directory = { known: () => undefined, waitFor: async () => undefined };

@@ -4,14 +4,13 @@ import { upsertBatch } from '#app/commands/referenceTables/batches.js';
 import { commitSync, startSync } from '#app/commands/referenceTables/cleanUps.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { tableStream } from '#app/domain/streams.js';
-import { metadata } from '../../contract/eventStoreFixtures.js';
+import { caller } from '../../contract/eventStoreFixtures.js';
 import { LogInMemory } from './logInMemory.js';
 
 const units = standardTables('dyn_stock_order').get('dyn_unit_code');
 if (units === undefined) throw new Error('There is no dyn_unit_code.');
 const UNITS = units;
-const { tenant, actor, correlationId, causationId } = metadata;
-const caller = { tenant, actor, correlationId, causationId };
+const { tenant } = caller;
 
 const unit = (code: string, batchId: string) => ({ code, value: code, _batch_id: batchId });
 

@@ -8,11 +8,10 @@ import { MAX_CLIENTS } from '#app/domain/limits.js';
 import { clientsStream } from '#app/domain/streams.js';
 import type { EventStore } from '#app/ports/eventStore.js';
 import { DeadlineError } from '#app/supervision/deadline.js';
-import { metadata } from '../../contract/eventStoreFixtures.js';
+import { caller } from '../../contract/eventStoreFixtures.js';
 import { LogInMemory } from './logInMemory.js';
 
-const { tenant, actor, correlationId, causationId } = metadata;
-const caller = { tenant, actor, correlationId, causationId };
+const { tenant } = caller;
 const STREAM = clientsStream(tenant);
 
 /** A tenant with one client less than it may have. */

@@ -7,11 +7,10 @@ import { type ErasureRecorded, Erasures } from '#app/domain/erasure.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { ERASURES_STREAM, tableStream, tenantStream } from '#app/domain/streams.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
-import { metadata } from '../../contract/eventStoreFixtures.js';
+import { caller } from '../../contract/eventStoreFixtures.js';
 import { LogInMemory } from './logInMemory.js';
 
-const { tenant, actor, correlationId, causationId } = metadata;
-const caller = { tenant, actor, correlationId, causationId };
+const { tenant } = caller;
 
 const assetTypes = standardTables('dyn_stock_order');
 const units = assetTypes.get('dyn_unit_code');

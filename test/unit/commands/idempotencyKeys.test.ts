@@ -7,14 +7,13 @@ import { cleanUpTable } from '#app/commands/referenceTables/cleanUps.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { orderStream, tableStream } from '#app/domain/streams.js';
-import { metadata } from '../../contract/eventStoreFixtures.js';
+import { caller } from '../../contract/eventStoreFixtures.js';
 import { LogInMemory } from './logInMemory.js';
 
 const assetTypes = standardTables('dyn_stock_order');
 const typeOf = (table: string): AssetType => assetTypes.get(table) as AssetType;
 const [ORDERS, UNITS] = [typeOf('dyn_stock_order'), typeOf('dyn_unit_code')];
-const { tenant, actor, correlationId, causationId } = metadata;
-const caller = { tenant, actor, correlationId, causationId };
+const { tenant } = caller;
 const REFUSED = expect.objectContaining({ errors: { 'Idempotency-Key': [expect.any(String)] } });
 
 /** Each request comes to a process of its own. */

@@ -1,12 +1,10 @@
 /** The one way into the log: what was read is what the append insists on, and others who write are no loss. */
 import { TryAgainError } from '#app/commands/context.js';
 import { type DomainEvent, loadStream, MAX_ATTEMPTS, NO_STREAM, writeStream } from '#app/commands/writeStream.js';
-import { metadata } from '../../contract/eventStoreFixtures.js';
+import { caller } from '../../contract/eventStoreFixtures.js';
 import { LogInMemory } from './logInMemory.js';
 
 const STREAM = 'order-acme.1';
-const { tenant, actor, correlationId, causationId } = metadata;
-const caller = { tenant, actor, correlationId, causationId };
 const EVENT: DomainEvent = { type: 'OrderChanged', data: {} };
 
 function open() {

@@ -12,7 +12,7 @@ import type { ReferenceTableEvent } from '#app/domain/referenceTable/events.js';
 import { EventStoreUnavailableError, type EventToAppend, WrongExpectedRevisionError } from '#app/ports/eventStore.js';
 import { AnswerTooLargeError } from '#app/queries/storedRecord.js';
 import { DeadlineError } from '#app/supervision/deadline.js';
-import { metadata } from '../../contract/eventStoreFixtures.js';
+import { caller, metadata } from '../../contract/eventStoreFixtures.js';
 
 function itemType(): AssetType {
   const found = standardTables('dyn_stock_order').get('dyn_item');
@@ -20,8 +20,6 @@ function itemType(): AssetType {
   return found;
 }
 const item = itemType();
-const { tenant, actor, correlationId, causationId } = metadata;
-const caller = { tenant, actor, correlationId, causationId };
 const idOf = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
 /** A log of one table with its rows, and a gate before each append. */
