@@ -1,11 +1,12 @@
 /**
- * The service is killed (SIGKILL) again and again under concurrent writes. After each restart every
- * acknowledged write is there, no part of an unacknowledged batch is, and the read models stand
- * the proof by the log. `npm run test:long`, or `KILLS=500 npx jest faults/kill`, does more; `SEED=…` makes another run.
+ * The service is killed (SIGKILL) again and again under eight writers. After each restart every acknowledged write is there, no
+ * part of an unacknowledged batch is, and the read models stand the proof by the log; the moments after the kills are shown as
+ * they were by `at=`, and compared, which property/rows.test.ts does with a model at hundreds of them. `npm run test:long`, or `KILLS=500 npx jest faults/kill`, does more; `SEED=…` makes another run.
  */
 import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
 import { type Service, startService } from '../acceptance/service.js';
-import type { AssetRecord, TenantClient } from '../acceptance/tenant.js';
+import { ASSETS, type AssetRecord, type TenantClient } from '../acceptance/tenant.js';
 import { scaled } from '../engines/timeScale.js';
 import { seeded } from './seeded.js';
 import { Workload } from './workload.js';
@@ -74,6 +75,26 @@ async function checkSyncs(syncs: Workload['syncs']): Promise<void> {
   expect(possible).toContainEqual(codes);
 }
 
+/** A table after a restart, when nobody writes. */
+type Moment = { readonly at: number; readonly units: readonly AssetRecord[] };
+const units = (query = {}): Promise<AssetRecord[]> => all('dyn_unit_code', { sort: 'code', ...query });
+const differences = z.object({ data: z.array(z.object({ id: z.string(), change: z.string() })) });
+
+async function checkPast(moments: readonly Moment[]): Promise<void> {
+  let [before] = moments;
+  for (const moment of moments) {
+    expect(await units({ at: String(moment.at) })).toEqual(moment.units);
+    const path = `${ASSETS}/dyn_unit_code/compare?from=${before?.at}&to=${moment.at}`;
+    const { data } = differences.parse((await acme.send('GET', path)).body);
+    const [was, is] = [before, moment].map((each) => new Set(each?.units.map(({ id }) => id)));
+    const created = [...(is ?? [])].filter((id) => !was?.has(id)).map((id) => ({ id, change: 'created' }));
+    const deleted = [...(was ?? [])].filter((id) => !is?.has(id)).map((id) => ({ id, change: 'deleted' }));
+    const byId = (each: { readonly id: string }, other: { readonly id: string }) => (each.id < other.id ? -1 : 1);
+    expect(data.sort(byId)).toEqual([...created, ...deleted].sort(byId));
+    before = moment;
+  }
+}
+
 /** What is shown is what the log says. */
 async function checkAgainstLog(): Promise<void> {
   const verified = await service.cli('projections', 'verify', '--tenant', 'acme');
@@ -85,6 +106,7 @@ it(
   async () => {
     const random = seeded(SEED);
     const work = new Workload(acme, random);
+    const moments: Moment[] = [];
     const acknowledged = () => work.batches.filter((batch) => batch.acknowledged).length;
     // On a busy machine some rounds end before a batch does.
     for (let kill = 1; kill <= KILLS || acknowledged() <= KILLS; kill++) {
@@ -100,9 +122,11 @@ it(
       await writing;
       await service.start();
       await checkRound(work, from);
+      moments.push({ at: await service.logHead(), units: await units() });
       if (kill % FULL_CHECK_EVERY === 0) await checkAgainstLog();
     }
     await checkAgainstLog();
+    await checkPast(moments);
     // Keys that went and came back have kept their ids.
     expect([...work.idsByCode.values()].filter(({ size }) => size !== 1)).toEqual([]);
     expect(service.loggedErrors).toEqual([]);

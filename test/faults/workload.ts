@@ -1,4 +1,4 @@
-/** Writers that keep a ledger: what was acknowledged, and what was under way when the service died. */
+/** Eight writers that keep a ledger: what was acknowledged, and what was under way when the service died. */
 import type { TenantClient } from '../acceptance/tenant.js';
 
 /** A batch's items share a prefix of their key, so that a part of it can be told from all of it. */
@@ -28,15 +28,9 @@ export class Workload {
   async run(): Promise<void> {
     this.#running = true;
     this.#round += 1;
-    const writers = [
-      this.#batchWriter(0),
-      this.#batchWriter(1),
-      this.#creator(0),
-      this.#creator(1),
-      this.#syncer(),
-      this.#orderer(),
-    ];
-    await Promise.all(writers);
+    const batches = [0, 1].map((writer) => this.#batchWriter(writer));
+    const records = [0, 1, 2].map((writer) => this.#creator(writer));
+    await Promise.all([...batches, ...records, this.#orderer(), this.#orderer(), this.#syncer()]);
   }
 
   stop(): void {

@@ -16,6 +16,7 @@ import {
 import { ORDER_STATUSES, type OrderEvent } from '#app/domain/order/events.js';
 import { evolve, type Order } from '#app/domain/order/order.js';
 import { withoutNulls } from '#app/domain/referenceTable/decide.js';
+import { changedBetween } from '#app/queries/past.js';
 import { TenantRows } from '../support/tenantRows.js';
 import { random, SEED } from './runs.js';
 
@@ -36,14 +37,31 @@ const byId = (rows: readonly Shown[]): readonly Shown[] =>
     .map(({ id, created, updated, fields }) => ({ id, created, updated, fields: withoutNulls(fields) }))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 
-/** Applies the events now and then, and compares each position with what the model was then. */
+const textsOf = (model: Model | undefined, space: string): ReadonlyMap<string, string> =>
+  new Map(byId(model?.get(space) ?? []).map((row) => [row.id, JSON.stringify(row)]));
+
+/** Moments that were compared with the model. */
+let moments = 0;
+
+/** Compares each position with what the model was then, and with what has changed since an earlier one. */
 async function compare(acme: TenantRows, models: ReadonlyMap<number, Model>): Promise<void> {
   await acme.apply();
-  for (const [position, model] of models)
+  const all = [...models];
+  for (const [index, [position, model]] of all.entries()) {
+    moments += 1;
+    const [from, before] = all[index >> 1] ?? [position, model];
     for (const [space, rows] of model) {
+      const [was, is] = [textsOf(before, space), textsOf(model, space)];
+      const differs = (id: string): boolean => was.get(id) !== is.get(id);
+      const found = new Set<string>();
+      for await (const { id } of changedBetween(acme.rows.reads, { tenant: 'acme', space }, [from, position]))
+        found.add(id);
+      const differing = new Set([...was.keys(), ...is.keys()].filter(differs));
+      expect([from, position, [...found].filter(differs).sort()]).toEqual([from, position, [...differing].sort()]);
       expect([position, space, byId(await acme.shown(space, position))]).toEqual([position, space, byId(rows)]);
       if (position === acme.position) expect(byId(await acme.shown(space))).toEqual(byId(rows));
     }
+  }
 }
 
 describe('orders', () => {
@@ -117,7 +135,7 @@ describe('orders', () => {
     ]);
   };
 
-  it(`are what their events make of them (seed ${SEED})`, async () => {
+  it(`are what their events make of them, at 200 moments and more, and between any two (seed ${SEED})`, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(command, { minLength: 1, maxLength: 40 }), async (commands) => {
         const acme = new TenantRows();
@@ -140,5 +158,6 @@ describe('orders', () => {
       }),
       random(100),
     );
+    expect(moments).toBeGreaterThanOrEqual(200);
   });
 });
