@@ -4,10 +4,13 @@ import type { Answer } from '../acceptance/http.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { ENGINE_START_MS, MongoDbServer, mongoDbServerMissing } from '../engines/mongodb.js';
+import { TcpProxy } from '../engines/tcpProxy.js';
 import { scaled } from '../engines/timeScale.js';
 
 /** The default of REQUEST_TIMEOUT_MS, with a margin for a busy machine. */
 const REQUEST_MS = scaled(12_000);
+/** How soon rows are written again once it is back. */
+const SOON_MS = scaled(6_000);
 /** The rows' thread has 5 s to end. */
 const STOP_MS = scaled(8_000);
 
@@ -87,10 +90,30 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     await server[how]();
     const late = await worksWithout(id);
     await server.start();
+    const backAt = performance.now();
     await service.becomesReady();
     await shows(late, { notes: 'while away' });
     await shows(id, { processing_status: 'completed' });
     await acme().create('dyn_item', { external_id: `after ${how}`, name: 'Tea' });
+    expect(performance.now() - backAt).toBeLessThan(SOON_MS);
+  });
+
+  it('when the network is cut and nobody is told, items are written again soon, each once', async () => {
+    const proxy = await TcpProxy.start(server.port);
+    const env = { MONGODB_URL: `mongodb://127.0.0.1:${proxy.port}/cut?directConnection=true` };
+    const behind = await startService({ tenants: { acme: 'dyn_stock_order' }, env });
+    const write = (code: string) =>
+      behind
+        .tenant('acme')
+        .postRecord('dyn_item', { external_id: code, name: 'Tea' }, { headers: { 'idempotency-key': code } });
+    expect((await write('before')).status).toBe(201);
+    proxy.lose();
+    const cutAt = performance.now();
+    while ((await write('after')).status !== 201) await wait(20);
+    expect(performance.now() - cutAt).toBeLessThan(SOON_MS);
+    expect((await behind.tenant('acme').list('dyn_item')).meta.total).toBe(2);
+    await behind.dispose();
+    await proxy.dispose();
   });
 
   it('when it hangs for five seconds, all is answered in time, and it is well again by itself', async () => {

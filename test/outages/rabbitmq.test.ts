@@ -5,6 +5,7 @@ import { Receiver } from '../acceptance/receiver.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { RabbitMqServer, rabbitMqServerMissing } from '../engines/rabbitmq.js';
+import { scaled } from '../engines/timeScale.js';
 
 describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissing(), () => {
   let server: RabbitMqServer;
@@ -61,7 +62,9 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       expect(receiver.calls(`/${how}`)).toHaveLength(1);
 
       await server.start();
+      const backAt = performance.now();
       const [, call] = await receiver.received(`/${how}`, 2);
+      expect(performance.now() - backAt).toBeLessThan(scaled(6_000));
       expect(String(call?.body)).toContain(during.order.id);
       await service.becomesReady();
       const figures = await metrics();

@@ -39,8 +39,10 @@ export function describeOutages(over: string, open: () => Promise<Stoppable>): v
       }
       if (how === 'hangs') server.freeze(false);
       else await server.start();
+      const backAt = Date.now();
       // A server that hung may store, when it goes on, what it was given before: even between this read and this append.
       const { stored, revision } = await appendToTheEnd('order-1');
+      expect(Date.now() - backAt).toBeLessThan(scaled(6_000));
       expect(revision).toBe(stored.length);
       expect(how === 'hangs' ? [1, 2] : [1]).toContain(stored.length);
     });

@@ -13,6 +13,9 @@ import { RabbitMqServer, rabbitMqServerMissing } from '../../engines/rabbitmq.js
 import { TcpProxy } from '../../engines/tcpProxy.js';
 import { scaled } from '../../engines/timeScale.js';
 
+/** How soon messages pass again once the server is back. */
+const SOON_MS = scaled(6_000);
+
 describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMissing(), () => {
   let server: RabbitMqServer;
   let brokers: MessageBroker[] = [];
@@ -65,8 +68,11 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
       expect(Date.now() - startedAt).toBeLessThan(scaled(2_000));
       release();
       await server.start();
+      const backAt = Date.now();
       // What was in flight at the outage is handed out again, also where its handler has ended meanwhile.
       while (consumer.received.filter(({ id }) => id === 'kept').length < 2) await wait(20);
+      await published(broker, newQueue(), 'new');
+      expect(Date.now() - backAt).toBeLessThan(SOON_MS);
       while (finished.size < ids.length) await wait(20);
       await consumer.stop();
       expect([...finished].sort()).toEqual(ids.toSorted());
@@ -93,6 +99,22 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
     while (!consumer.received.some(({ id }) => id === 'b')) await wait(20);
     await consumer.stop();
     await second.dispose();
+  });
+
+  test('the network is cut and nobody is told: heartbeats find out, and messages pass again soon, none is lost', async () => {
+    const proxy = await TcpProxy.start(server.port);
+    const broker = await open({ url: `amqp://guest:guest@127.0.0.1:${proxy.port}?heartbeat=1` });
+    const queue = newQueue();
+    const consumer = consume(broker, queue, done);
+    await published(broker, queue, 'a');
+    await consumer.arrived(1);
+    proxy.lose();
+    const cutAt = Date.now();
+    await published(broker, queue, 'b');
+    while (!consumer.received.some(({ id }) => id === 'b')) await wait(20);
+    expect(Date.now() - cutAt).toBeLessThan(SOON_MS);
+    await consumer.stop();
+    await proxy.dispose();
   });
 
   test('the rights that docs/operations.md names are enough', async () => {
