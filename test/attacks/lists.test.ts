@@ -14,9 +14,12 @@ import { ASSETS } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
 import { scaled } from '../engines/timeScale.js';
 
-const TIME_LIMIT_MS = 5_000;
-/** In which others are answered meanwhile. Generous, as the machine may be busy: without turns they wait for all attackers. */
-const MEANWHILE_MS = scaled(3 * TIME_LIMIT_MS);
+const TIME_LIMIT_MS = 10_000;
+/**
+ * In which others are answered meanwhile. Generous, as the machine may be busy: without turns they wait for all attackers. The
+ * service gives them up later than that, so that it is this limit that tells.
+ */
+const MEANWHILE_MS = scaled(15_000);
 const run = useService({
   tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
   env: { REQUEST_TIMEOUT_MS: String(2 * TIME_LIMIT_MS) },
@@ -67,26 +70,30 @@ it('§8: a page over 16 MB is 413 and says to ask for fewer; fewer are served', 
   expect(data).toHaveLength(100);
 });
 
-it("lists as costly as can be: another tenant's lists and writes go on beside them; each ends in time", async () => {
-  let isOver = false;
-  const answers: Answer[] = [];
-  const attackers = Array.from({ length: 16 }, async () => {
-    while (!isOver) answers.push(await acme().getList('dyn_party', WORST));
-  });
-  await wait(200);
-  const times: number[] = [];
-  for (let n = 0; n < 20; n += 1) {
-    times.push(await timed(() => other().list('dyn_party', { 'filter[name]': 'oth', sort: 'name' })));
-    times.push(await timed(() => other().batch('dyn_party', [{ external_id: `B${n}`, name: 'Batch' }])));
-  }
-  isOver = true;
-  await Promise.all(attackers);
-  expect(times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.9)]).toBeLessThan(MEANWHILE_MS);
-  for (const answer of answers) {
-    expect([200, 503]).toContain(answer.status);
-    if (answer.status === 503) expectTooSlow(answer);
-  }
-});
+it(
+  "lists as costly as can be: another tenant's lists and writes go on beside them; each ends in time",
+  async () => {
+    let isOver = false;
+    const answers: Answer[] = [];
+    const attackers = Array.from({ length: 16 }, async () => {
+      while (!isOver) answers.push(await acme().getList('dyn_party', WORST));
+    });
+    await wait(200);
+    const times: number[] = [];
+    for (let n = 0; n < 20; n += 1) {
+      times.push(await timed(() => other().list('dyn_party', { 'filter[name]': 'oth', sort: 'name' })));
+      times.push(await timed(() => other().batch('dyn_party', [{ external_id: `B${n}`, name: 'Batch' }])));
+    }
+    isOver = true;
+    await Promise.all(attackers);
+    expect(times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.9)]).toBeLessThan(MEANWHILE_MS);
+    for (const answer of answers) {
+      expect([200, 503]).toContain(answer.status);
+      if (answer.status === 503) expectTooSlow(answer);
+    }
+  },
+  scaled(180_000),
+);
 
 function expectTooSlow(answer: Answer): void {
   expectErrorBody(answer);
