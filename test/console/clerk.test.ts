@@ -2,6 +2,7 @@
 import type { Browser } from 'playwright-core';
 import { type Service, startService } from '../acceptance/service.js';
 import type { AssetRecord } from '../acceptance/tenant.js';
+import { scaled } from '../engines/timeScale.js';
 import { type Person, startBrowser, until, Window } from './browser.js';
 import { addOrders, addUser } from './people.js';
 
@@ -350,5 +351,43 @@ test('rows of a sheet are pasted into the lines; a problem leads to its field an
   await page.getByLabel('Quantity, 1').fill('99');
   await page.getByRole('button', { name: 'Cancel' }).click();
   expect(await page.getByLabel('Quantity, 1').inputValue()).toBe('2.5');
+  await window.close();
+});
+
+test('an order of 200 lines opens at once, and takes typing also in its last lines', async () => {
+  const [like] = (await acme().list('dyn_order_line')).data;
+  const [item_id, unit_code_id] = [like?.item_id, like?.unit_code_id];
+  const lines = Array.from({ length: 200 }, (_, at) => ({ line_number: at + 1, quantity: at, item_id, unit_code_id }));
+  const order = await acme().create('dyn_stock_order', { customer_reference: 'LONG', lines });
+  const window = await Window.open(browser, acme());
+  const { page } = window;
+  await window.signIn(clerk);
+  await window.goto('/orders', 'To Validate');
+  // The time of the page's own thread: others have the machine as well.
+  const devTools = await page.context().newCDPSession(page);
+  await devTools.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const worked = async (act: () => Promise<void>): Promise<number> => {
+    const seconds = async () => {
+      const { metrics } = await devTools.send('Performance.getMetrics');
+      return metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN;
+    };
+    const before = await seconds();
+    await act();
+    return (await seconds()) - before;
+  };
+  const opened = await worked(async () => {
+    await page.evaluate(
+      `history.pushState({}, '', '/console/orders/${order.id}'); dispatchEvent(new Event('popstate'))`,
+    );
+    await page.getByLabel('Quantity, 200').waitFor();
+  });
+  // What is out of sight is not drawn before it is reached.
+  await page.getByRole('combobox', { name: 'Item, 100' }).focus();
+  for (const _ of ['unit', 'quantity']) await window.press('Tab');
+  const typed = await worked(() => window.press('Control+a', ...'123456789'));
+  expect(await page.getByLabel('Quantity, 100').inputValue()).toBe('123456789');
+  expect(opened).toBeLessThan(scaled(1000) / 1000);
+  expect(typed).toBeLessThan(scaled(500) / 1000);
+  expect(window.complaints).toEqual([]);
   await window.close();
 });

@@ -1,11 +1,11 @@
 /** What a clerk looks at first: who wants what, by when, and how sure the platform is. */
 import { Group, Paper, Stack, Text } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { memo, type ReactNode } from 'react';
 import type { AnyRecord, Order, OrderRow } from '../api/client';
 import { useLanguage, useText } from '../app/language';
 import { REFUSED, TO_VALIDATE } from './queue';
 
-export function Facts({ order }: { readonly order: Order }) {
+export const Facts = memo(({ order }: { readonly order: Order }) => {
   const { orders } = useText();
   const name = order.buyer_customer_party?.name;
   const date = order.delivery_date;
@@ -21,7 +21,7 @@ export function Facts({ order }: { readonly order: Order }) {
       </Group>
     </Paper>
   );
-}
+});
 
 function Fact({ label, children }: { readonly label: string; readonly children: ReactNode }) {
   return (

@@ -1,6 +1,6 @@
 /** The input for a field of any table, by its type. Its value is what the API takes and gives. */
 import { Checkbox, Select, Stack, Text, Textarea, TextInput, type TextInputProps } from '@mantine/core';
-import { useState } from 'react';
+import { type ComponentProps, type ReactNode, useId, useState } from 'react';
 import type { AssetField } from '../api/client';
 import { useLanguage } from '../app/language';
 import { decimalMark, NoNumber, numberText, numberValue } from '../app/numberText';
@@ -47,11 +47,10 @@ export function FieldInput(props: Props) {
     return <FieldText label={isInGrid ? undefined : field.label}>{text}</FieldText>;
   }
   const shared = {
-    ...(isInGrid ? { 'aria-label': ariaLabel } : { label: field.label }),
+    ...(isInGrid ? { 'aria-label': ariaLabel } : { label: field.label, required: field.required }),
     error,
-    required: field.required && !isInGrid,
-    withAsterisk: field.required && !isInGrid,
   };
+  const Input = isInGrid ? CellInput : TextInput;
   if (field.one_of !== null) {
     return (
       <Select
@@ -74,7 +73,9 @@ export function FieldInput(props: Props) {
       );
     case 'Integer':
     case 'Decimal':
-      return <NumberField {...shared} isInteger={field.type === 'Integer'} value={value} onChange={onChange} />;
+      return (
+        <NumberField {...shared} as={Input} isInteger={field.type === 'Integer'} value={value} onChange={onChange} />
+      );
     case 'LongText':
       if (isInGrid) break;
       return (
@@ -89,7 +90,7 @@ export function FieldInput(props: Props) {
     default:
   }
   return (
-    <TextInput
+    <Input
       {...shared}
       type={field.type === 'Date' ? 'date' : 'text'}
       maxLength={field.max_length ?? undefined}
@@ -99,17 +100,37 @@ export function FieldInput(props: Props) {
   );
 }
 
-type NumberProps = Omit<TextInputProps, 'value' | 'onChange'> &
-  Pick<Props, 'value' | 'onChange'> & { readonly isInteger: boolean };
+type CellProps = ComponentProps<'input'> & { readonly error?: ReactNode };
+
+/** A grid has thousands: a plain input takes a tenth of the time of a TextInput. */
+export function CellInput({ error, ...props }: CellProps) {
+  const id = useId();
+  const isWrong = error !== undefined;
+  return (
+    <>
+      <div className="cell">
+        <input {...props} aria-invalid={isWrong} {...(isWrong ? { 'aria-describedby': id } : {})} />
+      </div>
+      {isWrong && (
+        <div className="wrong" id={id}>
+          {error}
+        </div>
+      )}
+    </>
+  );
+}
+
+type NumberProps = Pick<TextInputProps, 'label' | 'aria-label' | 'required' | 'error'> &
+  Pick<Props, 'value' | 'onChange'> & { readonly as: typeof TextInput | typeof CellInput; readonly isInteger: boolean };
 
 /** The service makes the number, as it can refuse what it cannot hold. */
-function NumberField({ isInteger, value, onChange, error, ...more }: NumberProps) {
+function NumberField({ as: Input, isInteger, value, onChange, error, ...more }: NumberProps) {
   const { language, text } = useLanguage();
   const mark = decimalMark(language);
   const [typed, setTyped] = useState<string | undefined>();
   const read = (next: string): unknown => (next.trim() === '' ? null : numberValue(next, mark, isInteger));
   return (
-    <TextInput
+    <Input
       {...more}
       inputMode="decimal"
       error={value instanceof NoNumber ? text.common.noNumber(mark) : error}

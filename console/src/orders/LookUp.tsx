@@ -1,11 +1,11 @@
 /** A field whose value is the key of a record of another table: found by typing. */
-import { Select, Stack, Text, TextInput } from '@mantine/core';
+import { Select, Stack, Text } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type AnyRecord, api, bodyOf } from '../api/client';
 import { useText } from '../app/language';
-import { FieldText } from './FieldInput';
+import { CellInput, FieldText } from './FieldInput';
 
 type Props = {
   readonly table: string;
@@ -92,7 +92,7 @@ export function LookUp(props: Props) {
   if (isDisabled) return <FieldText label={label}>{shownName}</FieldText>;
   if (isHere) return <Search {...props} shownName={shownName} />;
   return (
-    <TextInput
+    <CellInput
       role="combobox"
       aria-expanded={false}
       aria-label={ariaLabel}

@@ -1,7 +1,7 @@
 /** What happened to an order, the newest first: who, when, and which fields. */
 import { Stack, Text, Timeline } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { memo, type ReactNode, useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { useText, When } from '../app/language';
 import { Listed } from '../app/Page';
@@ -27,7 +27,9 @@ export function namesOfParts(order: object): PartNames {
   return names;
 }
 
-export function OrderHistory({ orderId, names }: { readonly orderId: string; readonly names: PartNames }) {
+type Props = { readonly orderId: string; readonly names: PartNames };
+
+export const OrderHistory = memo(({ orderId, names }: Props) => {
   const text = useText();
   const answer = async (page: number) => {
     const params = { path: { order_id: orderId }, query: { page, perPage: SHOWN } as object };
@@ -58,7 +60,7 @@ export function OrderHistory({ orderId, names }: { readonly orderId: string; rea
       </Listed>
     </Stack>
   );
-}
+});
 
 /** `OrderPartAdded` as words: events have too many names for a dictionary, and auditors look them up by these. */
 const eventName = (event: string): string => event.replace(/(?<!^)([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`);
@@ -76,6 +78,7 @@ export function Entry({ entry, orderId, names, children }: EntryProps) {
   const { event, occurred_at: at, actor, status_from: from, status_to: to, reasons, changes } = entry;
   const states: { readonly [status: string]: string } = text.status;
   const changed = from === to || from === null ? [] : [`${states[from] ?? from} → ${states[to] ?? to}`];
+  const [isOpen, setOpen] = useState(children !== undefined);
   const named = children === undefined && changed.length > 0 ? [] : [eventName(event)];
   return (
     <Timeline.Item title={[...named, ...changed].join(': ')}>
@@ -89,18 +92,19 @@ export function Entry({ entry, orderId, names, children }: EntryProps) {
         </Text>
       ))}
       {changes.length > 0 && (
-        <details open={children !== undefined}>
+        <details open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
           <summary>{text.orders.changes(changes.length)}</summary>
-          {changes.map((change) => (
-            <Changed
-              key={`${change.table} ${change.id} ${change.field}`}
-              label={
-                change.id === orderId ? change.field : `${names?.get(change.id) ?? change.table} · ${change.field}`
-              }
-              from={change.from}
-              to={change.to}
-            />
-          ))}
+          {(isOpen || changes.length <= SHOWN) &&
+            changes.map((change) => (
+              <Changed
+                key={`${change.table} ${change.id} ${change.field}`}
+                label={
+                  change.id === orderId ? change.field : `${names?.get(change.id) ?? change.table} · ${change.field}`
+                }
+                from={change.from}
+                to={change.to}
+              />
+            ))}
         </details>
       )}
       {children}

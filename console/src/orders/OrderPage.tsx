@@ -3,7 +3,7 @@ import { Button, Grid, Group, Paper, SimpleGrid, Stack, Text, Title } from '@man
 import { notifications } from '@mantine/notifications';
 import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useBlocker, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { memo, useCallback, useMemo, useState } from 'react';
 import { ApiError, type AssetField, type AssetType, answerOf, api, bodyOf, type Order } from '../api/client';
 import { tableInfoQuery, tenantQuery } from '../api/queries';
 import { useKeys } from '../app/keys';
@@ -138,6 +138,11 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   });
 
   const values: Fields = order;
+  const names = useMemo(() => namesOfParts(order), [order]);
+  const setField = useCallback(
+    (name: string, to: unknown) => setDraft((present) => withField(present, order, name, to)),
+    [order],
+  );
   const { now, problems, errors } = useMessages(order, draft, save.error, save.variables?.sent ?? NO_DRAFT);
   const references = new Map(
     orderType.relationships.filter(({ kind }) => kind === 'belongs_to').map((each) => [each.field, each]),
@@ -152,17 +157,16 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     .join(' · ');
 
   const input = (field: AssetField) => (
-    <div key={field.name} data-field={field.name}>
-      <ValueInput
-        field={field}
-        reference={references.get(field.name)}
-        value={now[field.name]}
-        of={values}
-        onChange={(to) => setDraft((present) => withField(present, values, field.name, to))}
-        error={errors.get(field.name)}
-        isDisabled={!may('save')}
-      />
-    </div>
+    <Input
+      key={field.name}
+      field={field}
+      reference={references.get(field.name)}
+      value={now[field.name]}
+      of={values}
+      onChange={setField}
+      error={errors.get(field.name)}
+      isDisabled={!may('save')}
+    />
   );
 
   return (
@@ -220,7 +224,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
         <Conflict
           both={both}
           now={now}
-          names={namesOfParts(order)}
+          names={names}
           onChoose={(each, value) => setDraft((present) => withChoice(present, values, each, value))}
         />
       )}
@@ -261,12 +265,23 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
           <Title order={2} mb="sm">
             {text.orders.history}
           </Title>
-          <OrderHistory orderId={order.id} names={namesOfParts(order)} />
+          <OrderHistory orderId={order.id} names={names} />
         </Grid.Col>
       </Grid>
     </Page>
   );
 }
+
+type InputProps = Omit<Parameters<typeof ValueInput>[0], 'onChange'> & {
+  readonly onChange: (name: string, to: unknown) => void;
+};
+
+/** Rendered again only where it changes. */
+const Input = memo(({ onChange, ...more }: InputProps) => (
+  <div data-field={more.field.name}>
+    <ValueInput {...more} onChange={(to) => onChange(more.field.name, to)} />
+  </div>
+));
 
 /** Notes and dates are filled in often; other fields without a value are out of the way. */
 const isEmpty = ({ name, type, required }: AssetField, order: Fields): boolean =>

@@ -1,5 +1,5 @@
 /** The parts of an order as a grid that is filled in: lines, or consignments with their goods, and charges. */
-import { ActionIcon, Button, Group, Paper, Table, Title, VisuallyHidden } from '@mantine/core';
+import { Button, Group, Paper, Table, Title, VisuallyHidden } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ClipboardEvent, memo, useCallback, useMemo, useRef, useState } from 'react';
@@ -176,7 +176,7 @@ function Grid({
         </Group>
       </Group>
       <Table.ScrollContainer minWidth={columns.reduce((sum, { width }) => sum + width, 60)}>
-        <Table verticalSpacing={4} aria-label={info.label}>
+        <Table className="parts" aria-label={info.label}>
           <Table.Thead>
             <Table.Tr>
               {columns.map(({ field, label, width }) => (
@@ -237,7 +237,7 @@ type RowProps = Pick<PartsProps, 'path' | 'errors' | 'isDisabled' | 'onChange'> 
   readonly onDuplicate: (part: DraftPart) => void;
 };
 
-/** Rendered again only where it changes: an order may have hundreds. */
+/** Rendered again only where it changes, and of plain elements: an order may have hundreds. */
 const PartRow = memo(
   ({ part, at, path: list, columns, lists, errors, isDisabled, onChange, onDuplicate }: RowProps) => {
     const { orders } = useText();
@@ -249,7 +249,7 @@ const PartRow = memo(
       );
     return (
       <>
-        <Table.Tr data-part>
+        <tr data-part>
           {columns.map(({ field, label, reference }) => {
             const path = `${list}.${at}.${field.name}`;
             const value = part.fields[field.name];
@@ -260,38 +260,37 @@ const PartRow = memo(
               ariaLabel: `${label}, ${at + 1}`,
             };
             return (
-              <Table.Td key={field.name} data-field={path}>
+              <td key={field.name} data-field={path}>
                 <ValueInput field={field} reference={reference} value={value} of={part.fields} isInGrid {...shared} />
-              </Table.Td>
+              </td>
             );
           })}
-          <Table.Td>
+          <td>
             {!isDisabled && (
-              <Group gap={2} wrap="nowrap">
-                <ActionIcon
-                  variant="subtle"
+              <>
+                <button
+                  type="button"
                   aria-label={`${orders.duplicateLine}, ${at + 1}`}
                   onClick={() => onDuplicate(part)}
                 >
                   2×
-                </ActionIcon>
-                <ActionIcon
-                  variant="subtle"
-                  color="red"
+                </button>
+                <button
+                  type="button"
                   aria-label={`${orders.removeLine}, ${at + 1}`}
                   onClick={() => onChange((present) => present.filter(({ key }) => key !== part.key))}
                 >
                   ×
-                </ActionIcon>
-              </Group>
+                </button>
+              </>
             )}
-          </Table.Td>
-        </Table.Tr>
+          </td>
+        </tr>
         {lists.map((relationship) => {
           const { name } = relationship;
           return (
-            <Table.Tr key={name}>
-              <Table.Td colSpan={columns.length + 1} pl="xl">
+            <tr key={name}>
+              <td colSpan={columns.length + 1}>
                 <Parts
                   relationship={relationship}
                   path={`${list}.${at}.${name}`}
@@ -300,8 +299,8 @@ const PartRow = memo(
                   errors={errors}
                   isDisabled={isDisabled}
                 />
-              </Table.Td>
-            </Table.Tr>
+              </td>
+            </tr>
           );
         })}
       </>
