@@ -1,67 +1,52 @@
-/** The input for a field of any table, by its type. Its value is what the API takes and gives. */
-import { Checkbox, Select, Stack, Text, Textarea, TextInput, type TextInputProps } from '@mantine/core';
-import { type ComponentProps, type ReactNode, useId, useState } from 'react';
-import type { AssetField } from '../api/client';
+/** The input for a field of any table, by its type; a look-up where it names a record. Its value is what the API takes and gives. */
+import { Checkbox, Textarea, TextInput, type TextInputProps } from '@mantine/core';
+import { useState } from 'react';
+import type { AnyRecord, AssetField, AssetType } from '../api/client';
 import { useLanguage } from '../app/language';
 import { decimalMark, NoNumber, numberText, numberValue } from '../app/numberText';
+import { CellInput, FieldText } from './Cell';
+import { LookUp } from './LookUp';
 
 type Props = {
   readonly field: AssetField;
+  readonly reference: AssetType['relationships'][number] | undefined;
+  /** The order or the part, with the record that each reference named when it was read. */
+  readonly of: { readonly [field: string]: unknown };
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
   readonly error?: string | undefined;
   readonly isDisabled?: boolean;
-  /** In a grid the column's head is the label. */
+  /** In a grid the column's head is shown in place of the label. */
   readonly isInGrid?: boolean;
-  readonly ariaLabel?: string;
+  readonly label?: string;
 };
 
 const textOf = (value: unknown): string => (value === null || value === undefined ? '' : String(value));
 const orNull = (value: string): string | null => (value === '' ? null : value);
 
-/** A value that the person may not change reads as text. */
-export function FieldText({ label, children }: { readonly label: string | undefined; readonly children: string }) {
-  const value = (
-    <Text size="sm" className="text">
-      {children === '' ? '–' : children}
-    </Text>
-  );
-  if (label === undefined) return value;
-  return (
-    <Stack gap={2}>
-      <Text size="sm" fw={500}>
-        {label}
-      </Text>
-      {value}
-    </Stack>
-  );
-}
-
 export function FieldInput(props: Props) {
-  const { field, value, onChange, error, isDisabled = false, isInGrid = false, ariaLabel = field.label } = props;
+  const { field, reference, of, value, onChange, error, isDisabled = false, isInGrid = false } = props;
+  const { label = field.label } = props;
   const { language } = useLanguage();
+  if (reference !== undefined) {
+    const { table, key, name } = reference;
+    // As it was read, unless another one was picked since.
+    const known = of[name] as AnyRecord | null | undefined;
+    const record = known?.[key] === value ? (known ?? null) : null;
+    const shared = { label, isInGrid, onChange, error, isDisabled };
+    return <LookUp {...shared} table={table} keyField={key} value={orNull(textOf(value))} record={record} />;
+  }
   if (isDisabled) {
     const shown = field.type === 'Boolean' ? (value === true ? '✓' : '') : textOf(value);
     const isNumber = field.type === 'Decimal' || field.type === 'Integer';
     const text = isNumber ? numberText(value, decimalMark(language)) : shown;
-    return <FieldText label={isInGrid ? undefined : field.label}>{text}</FieldText>;
+    return <FieldText label={isInGrid ? undefined : label}>{text}</FieldText>;
   }
   const shared = {
-    ...(isInGrid ? { 'aria-label': ariaLabel } : { label: field.label, required: field.required }),
+    ...(isInGrid ? { 'aria-label': label } : { label, required: field.required }),
     error,
   };
   const Input = isInGrid ? CellInput : TextInput;
-  if (field.one_of !== null) {
-    return (
-      <Select
-        {...shared}
-        data={field.one_of}
-        value={orNull(textOf(value))}
-        clearable={!field.required}
-        onChange={onChange}
-      />
-    );
-  }
   switch (field.type) {
     case 'Boolean':
       return (
@@ -97,26 +82,6 @@ export function FieldInput(props: Props) {
       value={textOf(value)}
       onChange={({ currentTarget }) => onChange(orNull(currentTarget.value))}
     />
-  );
-}
-
-type CellProps = ComponentProps<'input'> & { readonly error?: ReactNode };
-
-/** A grid has thousands: a plain input takes a tenth of the time of a TextInput. */
-export function CellInput({ error, ...props }: CellProps) {
-  const id = useId();
-  const isWrong = error !== undefined;
-  return (
-    <>
-      <div className="cell">
-        <input {...props} aria-invalid={isWrong} {...(isWrong ? { 'aria-describedby': id } : {})} />
-      </div>
-      {isWrong && (
-        <div className="wrong" id={id}>
-          {error}
-        </div>
-      )}
-    </>
   );
 }
 

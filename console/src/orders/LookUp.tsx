@@ -5,7 +5,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type AnyRecord, api, bodyOf } from '../api/client';
 import { useText } from '../app/language';
-import { CellInput, FieldText } from './FieldInput';
+import { CellInput, FieldText } from './Cell';
 
 type Props = {
   readonly table: string;
@@ -15,8 +15,8 @@ type Props = {
   readonly onChange: (value: string | null) => void;
   /** The record that the value names now, if it is known. */
   readonly record: AnyRecord | null;
-  readonly label?: string;
-  readonly ariaLabel?: string;
+  readonly label: string;
+  readonly isInGrid?: boolean;
   readonly error?: string | undefined;
   readonly isDisabled?: boolean;
 };
@@ -82,20 +82,20 @@ function detailsOf(record: AnyRecord | undefined, units: ReadonlyMap<string, unk
 }
 
 export function LookUp(props: Props) {
-  const { table, value, label, ariaLabel, error, isDisabled = false } = props;
+  const { table, value, label, isInGrid = false, error, isDisabled = false } = props;
   const text = useText();
   // A grid may have hundreds: what opens is made where the person goes.
-  const [isHere, setHere] = useState(label !== undefined);
+  const [isHere, setHere] = useState(!isInGrid);
   const client = useQueryClient();
   const record = props.record ?? client.getQueryData<AnyRecord>(pickedKey(table, value ?? ''));
   const shownName = record === undefined ? (value ?? '') : nameOf(record);
-  if (isDisabled) return <FieldText label={label}>{shownName}</FieldText>;
+  if (isDisabled) return <FieldText label={isInGrid ? undefined : label}>{shownName}</FieldText>;
   if (isHere) return <Search {...props} shownName={shownName} />;
   return (
     <CellInput
       role="combobox"
       aria-expanded={false}
-      aria-label={ariaLabel}
+      aria-label={label}
       placeholder={text.orders.lookUp}
       value={shownName}
       onChange={() => undefined}
@@ -105,7 +105,7 @@ export function LookUp(props: Props) {
   );
 }
 
-function Search({ table, keyField, value, onChange, label, ariaLabel, error, shownName }: SearchProps) {
+function Search({ table, keyField, value, onChange, label, isInGrid = false, error, shownName }: SearchProps) {
   const text = useText();
   const client = useQueryClient();
   const [typed, setTyped] = useState('');
@@ -128,13 +128,12 @@ function Search({ table, keyField, value, onChange, label, ariaLabel, error, sho
   if (value !== null && !options.has(value)) options.set(value, shownName === '' ? value : shownName);
   return (
     <Select
-      label={label}
-      aria-label={ariaLabel ?? label}
+      {...(isInGrid ? { 'aria-label': label } : { label })}
       placeholder={text.orders.lookUp}
       searchable
-      autoFocus={label === undefined}
+      autoFocus={isInGrid}
       onFocus={({ currentTarget }) => currentTarget.select()}
-      clearable={label !== undefined}
+      clearable={!isInGrid}
       selectFirstOptionOnChange
       nothingFoundMessage={found.isFetching ? text.common.loading : text.orders.nothingFound}
       data={[...options].map(([key, name]) => ({ value: key, label: name }))}

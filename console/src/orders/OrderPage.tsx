@@ -21,21 +21,22 @@ import {
   mergeDraft,
   NO_DRAFT,
   type PartNames,
+  referenceOf,
   withChoice,
   withField,
   writableFields,
 } from './draft';
 import { Facts } from './Facts';
+import { FieldInput } from './FieldInput';
 import { namesOfParts, OrderHistory } from './OrderHistory';
 import { PartsGrid } from './PartsGrid';
 import { Conflict, Notes, useMessages } from './Problems';
 import { nextOrder, type OrderSearch, queueOf, readAround } from './queue';
 import { StatusBadge } from './StatusBadge';
-import { ValueInput } from './ValueInput';
 
 type Read = { readonly order: Order; readonly tag: string | null };
 
-const orderKey = (id: string) => ['orders', 'one', id] as const;
+const orderQuery = (id: string) => ({ queryKey: ['orders', 'one', id], queryFn: () => readOrder(id) });
 
 async function readOrder(id: string): Promise<Read> {
   const params = { path: { order_id: id } };
@@ -52,8 +53,7 @@ export function OrderPage() {
   const model = tenant.data?.order_model ?? 'dyn_stock_order';
   const info = useQuery({ ...tableInfoQuery(model), enabled: tenant.data !== undefined });
   const read = useQuery({
-    queryKey: orderKey(orderId),
-    queryFn: () => readOrder(orderId),
+    ...orderQuery(orderId),
     // A form must not change under the person who fills it in.
     refetchOnWindowFocus: false,
     staleTime: 0,
@@ -107,10 +107,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     mutationFn: async () => {
       if (hasChanged || !may('approve')) await save.mutateAsync({ status: 'validated', sent: draft });
       // What has problems now is shown with them, and asks for a reason.
-      const { order: now } = await client.fetchQuery({
-        queryKey: orderKey(order.id),
-        queryFn: () => readOrder(order.id),
-      });
+      const { order: now } = await client.fetchQuery(orderQuery(order.id));
       if (now.problems.length > 0) return;
       approveLater({ id: order.id, name: title });
       await next();
@@ -119,7 +116,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   const takeIn = async () => {
     const theirs = await readOrder(order.id);
     const merged = mergeDraft(draft, order, theirs.order);
-    client.setQueryData(orderKey(order.id), theirs);
+    client.setQueryData(orderQuery(order.id).queryKey, theirs);
     setDraft(merged.draft);
     setBoth(merged.both);
   };
@@ -144,23 +141,18 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     [order],
   );
   const { now, problems, errors } = useMessages(order, draft, save.error, save.variables?.sent ?? NO_DRAFT);
-  const references = new Map(
-    orderType.relationships.filter(({ kind }) => kind === 'belongs_to').map((each) => [each.field, each]),
-  );
   const parts = orderType.relationships.filter(({ kind }) => kind === 'has_many');
   const fields = writableFields(orderType, 'id').filter(({ name }) => !SET_BY_OTHERS.includes(name));
   // As it was opened: a field must not move while it is filled in.
   const [folded] = useState(() => new Set(fields.filter((field) => isEmpty(field, order)).map(({ name }) => name)));
   const customer = order.buyer_customer_party?.name;
-  const title = [order.customer_reference ?? text.orders.one, typeof customer === 'string' ? customer : undefined]
-    .filter((part) => part !== undefined)
-    .join(' · ');
+  const title = [order.customer_reference ?? text.orders.one, customer].filter(Boolean).join(' · ');
 
   const input = (field: AssetField) => (
     <Input
       key={field.name}
       field={field}
-      reference={references.get(field.name)}
+      reference={referenceOf(orderType, field)}
       value={now[field.name]}
       of={values}
       onChange={setField}
@@ -272,14 +264,14 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   );
 }
 
-type InputProps = Omit<Parameters<typeof ValueInput>[0], 'onChange'> & {
+type InputProps = Omit<Parameters<typeof FieldInput>[0], 'onChange'> & {
   readonly onChange: (name: string, to: unknown) => void;
 };
 
 /** Rendered again only where it changes. */
 const Input = memo(({ onChange, ...more }: InputProps) => (
   <div data-field={more.field.name}>
-    <ValueInput {...more} onChange={(to) => onChange(more.field.name, to)} />
+    <FieldInput {...more} onChange={(to) => onChange(more.field.name, to)} />
   </div>
 ));
 

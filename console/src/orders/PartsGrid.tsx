@@ -9,9 +9,9 @@ import { useKeys } from '../app/keys';
 import { useLanguage, useText } from '../app/language';
 import { decimalMark } from '../app/numberText';
 import { Loaded } from '../app/Page';
-import { type Draft, type DraftPart, NO_DRAFT, partsIn, partsOf, writableFields } from './draft';
+import { type Draft, type DraftPart, NO_DRAFT, partsIn, partsOf, referenceOf, writableFields } from './draft';
+import { FieldInput } from './FieldInput';
 import { cellsIn, readCells } from './paste';
-import { ValueInput } from './ValueInput';
 
 type Props = {
   readonly relationship: AssetType['relationships'][number];
@@ -75,11 +75,8 @@ type AssetColumn = {
 };
 
 function columnsOf(info: AssetType, owner: string): readonly AssetColumn[] {
-  const references = new Map(
-    info.relationships.filter(({ kind }) => kind === 'belongs_to').map((each) => [each.field, each]),
-  );
   return writableFields(info, owner).map((field) => {
-    const reference = references.get(field.name);
+    const reference = referenceOf(info, field);
     const ofReference = reference && (isShort(reference.table) ? SHORT_LOOK_UP : LOOK_UP);
     // A person picks a record, and sees no id.
     const label = reference === undefined ? field.label : field.label.replace(/ id$/, '');
@@ -253,15 +250,16 @@ const PartRow = memo(
           {columns.map(({ field, label, reference }) => {
             const path = `${list}.${at}.${field.name}`;
             const value = part.fields[field.name];
-            const shared = {
-              onChange: (to: unknown) => setField(field.name, () => to),
-              error: errors.get(path),
-              isDisabled,
-              ariaLabel: `${label}, ${at + 1}`,
-            };
             return (
               <td key={field.name} data-field={path}>
-                <ValueInput field={field} reference={reference} value={value} of={part.fields} isInGrid {...shared} />
+                <FieldInput
+                  {...{ field, reference, value, isDisabled }}
+                  isInGrid
+                  label={`${label}, ${at + 1}`}
+                  of={part.fields}
+                  onChange={(to) => setField(field.name, () => to)}
+                  error={errors.get(path)}
+                />
               </td>
             );
           })}

@@ -48,14 +48,7 @@ export function Notes({ reasons, problems }: NotesProps) {
     <>
       {reasons.length > 0 && (
         <Alert color="red" title={text.orders.reasons}>
-          <List size="sm">
-            {reasons.map((reason, at) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: the same reason may stand twice
-              <List.Item key={at} className="text">
-                {reason}
-              </List.Item>
-            ))}
-          </List>
+          <div className="text">{reasons.join('\n')}</div>
         </Alert>
       )}
       {problems.length > 0 && (

@@ -1,5 +1,5 @@
 /** What a person has changed of an order and not saved yet: plain data, so that two versions can be merged. */
-import { type AnyRecord, ApiError, type AssetType } from '../api/client';
+import { type AnyRecord, ApiError, type AssetField, type AssetType } from '../api/client';
 import { NoNumber } from '../app/numberText';
 
 export type Fields = { readonly [field: string]: unknown };
@@ -31,6 +31,10 @@ const textOf = (value: unknown): string =>
 /** Fields of a part that a person may write: all but the system's and the one that names the order. */
 export const writableFields = ({ fields }: AssetType, owner: string) =>
   fields.filter(({ name, read_only, list }) => !read_only && !list && name !== owner);
+
+/** Where the field's value names a record of another table. */
+export const referenceOf = ({ relationships }: AssetType, { name }: AssetField) =>
+  relationships.find(({ kind, field }) => kind === 'belongs_to' && field === name);
 
 export const partsOf = (draft: Draft, order: Fields, relationship: string): readonly DraftPart[] =>
   draft.parts[relationship] ?? partsIn(order[relationship]);

@@ -11,11 +11,12 @@ import {
   isChanged,
   mergeDraft,
   NO_DRAFT,
+  referenceOf,
   withField,
   writableFields,
 } from '../orders/draft';
+import { FieldInput } from '../orders/FieldInput';
 import { Conflict } from '../orders/Problems';
-import { ValueInput } from '../orders/ValueInput';
 
 const PATH = '/api/v1/platform/tables/{table}/assets/{asset_id}';
 
@@ -87,10 +88,10 @@ export function RecordForm({ type, read: opened = NEW, onClose }: Props) {
             />
           )}
           {writableFields(type, 'id').map((field) => (
-            <ValueInput
+            <FieldInput
               key={field.name}
               field={field}
-              reference={type.relationships.find(({ kind, field: of }) => kind === 'belongs_to' && of === field.name)}
+              reference={referenceOf(type, field)}
               of={{}}
               value={now[field.name]}
               error={errorOf(field.name)}
