@@ -1,8 +1,9 @@
 /** How a change is to be carried out: as a dry run, or once for an Idempotency-Key. */
 import type { Request } from 'express';
+import type { WriteOptions } from '../commands/application.js';
 import { MAX_STRING_LENGTH } from '../domain/limits.js';
 import { badRequest } from './errors.js';
-import type { QueryParameter } from './routes/operation.js';
+import type { Call, QueryParameter } from './routes/operation.js';
 
 export const DRY_RUN: QueryParameter = {
   name: 'dry_run',
@@ -14,6 +15,12 @@ export function isDryRun(query: URLSearchParams): boolean {
   const value = query.get('dry_run') ?? 'false';
   if (value !== 'true' && value !== 'false') throw badRequest('dry_run must be true or false.');
   return value === 'true';
+}
+
+/** @throws HttpError 400 */
+export function writeOptionsOf({ req, query }: Pick<Call, 'req' | 'query'>): WriteOptions {
+  const dryRun = isDryRun(query);
+  return { dryRun, key: dryRun ? undefined : idempotencyKeyOf(req) };
 }
 
 /** Visible ASCII characters. */

@@ -1,5 +1,5 @@
 /** The tenant `demo` of a first start: a small wholesaler with items, customers and three orders. */
-import type { Application } from '../commands/application.js';
+import type { Application, TableWrite } from '../commands/application.js';
 import { newId } from '../commands/clock.js';
 import type { Caller } from '../commands/context.js';
 import { type OpenedTenant, openTenant } from '../commands/identity/tenants.js';
@@ -7,7 +7,6 @@ import { saveOrder } from '../commands/orders/orders.js';
 import { createRecord } from '../commands/records.js';
 import { upsertBatch } from '../commands/referenceTables/batches.js';
 import { assetTypeOf, tenantOf } from '../commands/tables.js';
-import type { AssetType } from '../domain/assetTypes/assetType.js';
 
 export const DEMO_TENANT = 'demo';
 
@@ -79,19 +78,21 @@ export async function openDemoTenant(commands: Application): Promise<OpenedTenan
     causationId: newId(),
   };
   const opened = await openTenant(commands, caller, { orderModel: 'dyn_stock_order', displayName: 'Demo' });
+  const at = (table: string) => demoTable(commands, caller, table);
   const unitCodes = UNIT_CODES.map((unit) => ({ ...unit, id: newId() }));
   const items = sampleItems(new Map(unitCodes.map(({ code, id }) => [code, id])));
-  await upsertBatch(commands, caller, demoType(commands, 'dyn_unit_code'), { items: unitCodes });
-  await upsertBatch(commands, caller, demoType(commands, 'dyn_item'), { items });
-  await upsertBatch(commands, caller, demoType(commands, 'dyn_party'), { items: sampleParties() });
+  await upsertBatch(at('dyn_unit_code'), { items: unitCodes });
+  await upsertBatch(at('dyn_item'), { items });
+  await upsertBatch(at('dyn_party'), { items: sampleParties() });
   let position = 0;
   for (const order of ORDERS) position = await addOrder(commands, caller, order, items);
   await commands.progress.waitFor(DEMO_TENANT, position, 10_000);
   return opened;
 }
 
-const demoType = (commands: Application, table: string): AssetType =>
-  assetTypeOf(tenantOf(commands, DEMO_TENANT), table);
+const demoTable = (commands: Application, caller: Caller, table: string): TableWrite => {
+  return { commands, caller, assetType: assetTypeOf(tenantOf(commands, DEMO_TENANT), table) };
+};
 
 type SampleItem = { readonly id: string; readonly base_unit_code_id: string | null };
 
@@ -129,7 +130,7 @@ async function addOrder(
   items: readonly SampleItem[],
 ): Promise<number> {
   const today = commands.now().slice(0, 10);
-  const created = await createRecord(commands, caller, demoType(commands, 'dyn_stock_order'), {
+  const created = await createRecord(demoTable(commands, caller, 'dyn_stock_order'), {
     customer_reference: order.reference,
     buyer_customer_party_id: partyKey(order.party),
     accounting_customer_party_id: partyKey(order.party),

@@ -14,6 +14,9 @@ export type Application<Ports extends Commands = Commands> = Ports & {
 /** What is written to a table, and by whom. */
 export type TableWrite = { readonly commands: Application; readonly caller: Caller; readonly assetType: AssetType };
 
+/** `dryRun`: writes nothing. `key`: see `once`. */
+export type WriteOptions = { readonly dryRun?: boolean; readonly key?: string | undefined };
+
 export const openApplication = <Ports extends Commands>(ports: Ports): Application<Ports> => {
   const unlimited = Number.POSITIVE_INFINITY;
   // Requests of a tenant are limited already, so the queue needs no limit.

@@ -21,7 +21,7 @@ import {
 import type { Position } from '../ports/eventStore.js';
 import { RecordQueries } from '../queries/records.js';
 import type { StoredRecord } from '../queries/storedRecord.js';
-import type { Application, TableWrite } from './application.js';
+import type { TableWrite } from './application.js';
 import { checkedInput } from './body.js';
 import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { once } from './idempotency.js';
@@ -111,14 +111,12 @@ async function updatePartRecord(target: TableWrite, id: string, input: RecordInp
  * @throws NotFoundError; PreconditionFailedError; ConflictError where the order has left the validators' hands
  */
 export async function deleteRecord(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
+  target: TableWrite,
   anyCaseId: string,
   precondition?: Precondition,
 ): Promise<Position> {
+  const { commands, caller, assetType } = target;
   const id = recordId(assetType.name, anyCaseId);
-  const target = { commands, caller, assetType };
   if (assetType.role === 'reference') return deleteReferenceRecord(target, id, precondition);
   const { assetTypes } = tenantOf(commands, caller.tenant);
   const { position } = await writePart(target, id, (order) => {
@@ -168,19 +166,14 @@ function partView(assetType: AssetType, order: Order, id: string): RecordView {
  * @param key Idempotency-Key: a repetition creates nothing more and gets the same answer
  * @throws ValidationError with every error by field
  */
-export async function createRecord(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-  body: unknown,
-  key?: string,
-): Promise<WrittenRecord> {
+export async function createRecord(target: TableWrite, body: unknown, key?: string): Promise<WrittenRecord> {
+  const { commands, caller, assetType } = target;
   const { tenant } = caller;
   const { name: table, role } = assetType;
   const create = async (own: Caller): Promise<WrittenRecord> => {
-    if (role === 'order') return createOrder(commands, own, assetType, body);
+    if (role === 'order') return createOrder({ ...target, caller: own }, body);
     const createOne = role === 'part' ? createPartRecord : createReferenceRecord;
-    return createOne({ commands, caller: own, assetType }, checkedInput(assetType, 'create', body));
+    return createOne({ ...target, caller: own }, checkedInput(assetType, 'create', body));
   };
   return once<WrittenRecord>(commands, caller, { table, key, body }, create, async ({ subject: id, position }) => {
     if (id === undefined) return undefined;
@@ -201,18 +194,17 @@ export async function createRecord(
  * @throws NotFoundError for an unknown record; PreconditionFailedError; ValidationError with every error by field
  */
 export async function updateRecord(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
+  target: TableWrite,
   anyCaseId: string,
   body: unknown,
   precondition?: Precondition,
 ): Promise<WrittenRecord> {
+  const { assetType } = target;
   const id = recordId(assetType.name, anyCaseId);
   if (assetType.role === 'order') {
     const before = (order: Order) => requireTag(precondition, orderView(assetType, id, order));
-    return updateOrder(commands, caller, assetType, id, body, before);
+    return updateOrder(target, id, body, before);
   }
   const update = assetType.role === 'part' ? updatePartRecord : updateReferenceRecord;
-  return update({ commands, caller, assetType }, id, checkedInput(assetType, 'update', body), precondition);
+  return update(target, id, checkedInput(assetType, 'update', body), precondition);
 }

@@ -17,8 +17,10 @@ afterAll(async () => {
   await one.close();
 });
 
-const create = (inside: Inside, table: string, body: object) =>
-  createRecord(inside.commands, inside.caller('acme'), inside.assetType('acme', table), body);
+const on = (inside: Inside, table: string) => {
+  return { commands: inside.commands, caller: inside.caller('acme'), assetType: inside.assetType('acme', table) };
+};
+const create = (inside: Inside, table: string, body: object) => createRecord(on(inside, table), body);
 
 it('a unique key is given once, also by batches', async () => {
   const created = await Promise.allSettled(
@@ -29,7 +31,7 @@ it('a unique key is given once, also by batches', async () => {
   for (const error of refused) expect(error).toMatchObject({ name: ValidationError.name, errors: { external_id: {} } });
   const batch = (inside: Inside, _batch_id: string) => {
     const items = Array.from({ length: 50 }, (_, n) => ({ external_id: `p${n}`, name: _batch_id, _batch_id }));
-    return upsertBatch(inside.commands, inside.caller('acme'), inside.assetType('acme', 'dyn_party'), { items });
+    return upsertBatch(on(inside, 'dyn_party'), { items });
   };
   const batches = await Promise.all([batch(one, 'a'), batch(two, 'b'), batch(one, 'c'), batch(two, 'd')]);
   expect(batches.reduce((sum, { counts }) => sum + counts.created, 0)).toBe(49);

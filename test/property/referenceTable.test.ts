@@ -82,24 +82,26 @@ function applyToModel(model: Map<string, Row>, step: Exclude<Step, Undo>): { ref
   }
 }
 
+const parties = (tenant: string) => {
+  return { commands: inside.commands, caller: inside.caller(tenant), assetType: inside.assetType(tenant, 'dyn_party') };
+};
+
 async function apply(
   tenant: string,
   step: Exclude<Step, Undo>,
   ids: Map<string, string>,
 ): Promise<{ deleted?: number; operationId?: string | undefined }> {
-  const { commands } = inside;
-  const caller = inside.caller(tenant);
-  const party = inside.assetType(tenant, 'dyn_party');
-  if (step.kind === 'create') await createRecord(commands, caller, party, { external_id: step.key, name: step.name });
-  else if (step.kind === 'batch') return upsertBatch(commands, caller, party, { items: step.items });
-  else if (step.kind === 'cleanUp') return cleanUpTable(commands, caller, party, { batch_id: step.batchId });
+  const party = parties(tenant);
+  if (step.kind === 'create') await createRecord(party, { external_id: step.key, name: step.name });
+  else if (step.kind === 'batch') return upsertBatch(party, { items: step.items });
+  else if (step.kind === 'cleanUp') return cleanUpTable(party, { batch_id: step.batchId });
   else {
     const id = ids.get(step.key);
     const body = {
       ...(step.newKey === null ? {} : { external_id: step.newKey }),
       ...(step.name === null ? {} : { name: step.name }),
     };
-    if (id !== undefined) await updateRecord(commands, caller, party, id, body);
+    if (id !== undefined) await updateRecord(party, id, body);
   }
   return {};
 }
@@ -225,8 +227,7 @@ it(`shows what a naive model holds, and refuses what it refuses, over random com
           const operation = operations.at(-1 - each.ago);
           if (operation === undefined) continue;
           const { id, replaced } = operation;
-          const party = inside.assetType(tenant, 'dyn_party');
-          const undone = await undoOperation(inside.commands, inside.caller(tenant), party, id, {});
+          const undone = await undoOperation(parties(tenant), id, {});
           if (replaced === undefined) {
             expect(undone).toMatchObject({ restored: idsToBe.undo(id, model), deleted: 0, next: undefined });
           } else {

@@ -2,12 +2,12 @@
  * The story of an order of either model and of a reference table, with an event in the log for each kind of webhook.
  */
 
+import type { TableWrite } from '#app/commands/application.js';
 import { writeOrder } from '#app/commands/orders/orderStream.js';
 import { approveOrder } from '#app/commands/orders/orders.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { upsertBatch } from '#app/commands/referenceTables/batches.js';
 import { cleanUpTable } from '#app/commands/referenceTables/cleanUps.js';
-import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Webhook } from '#app/domain/identity/directory.js';
 import type { User } from '#app/domain/identity/events.js';
 import { endExport } from '#app/domain/order/decide.js';
@@ -56,29 +56,33 @@ export class Story {
     return this.#inside.caller(this.#tenant);
   }
 
-  #assetType(table: string): AssetType {
-    return this.#inside.assetType(this.#tenant, table);
+  #on(table: string): TableWrite {
+    return {
+      commands: this.#inside.commands,
+      caller: this.#caller,
+      assetType: this.#inside.assetType(this.#tenant, table),
+    };
   }
 
   /** As over the API: a later request may name the record. */
   async create(table: string, fields: Fields): Promise<string> {
-    const { id } = await createRecord(this.#inside.commands, this.#caller, this.#assetType(table), fields);
+    const { id } = await createRecord(this.#on(table), fields);
     await this.#inside.caughtUp();
     return id;
   }
 
   async update(table: string, id: string, fields: Fields): Promise<void> {
-    await updateRecord(this.#inside.commands, this.#caller, this.#assetType(table), id, fields);
+    await updateRecord(this.#on(table), id, fields);
   }
 
   async batch(table: string, batchId: string | undefined, items: readonly Fields[]): Promise<void> {
     const sent = items.map((item) => (batchId === undefined ? item : { ...item, _batch_id: batchId }));
-    await upsertBatch(this.#inside.commands, this.#caller, this.#assetType(table), { items: sent });
+    await upsertBatch(this.#on(table), { items: sent });
     await this.#inside.caughtUp();
   }
 
   async cleanUp(table: string, batchId: string): Promise<void> {
-    await cleanUpTable(this.#inside.commands, this.#caller, this.#assetType(table), { batch_id: batchId });
+    await cleanUpTable(this.#on(table), { batch_id: batchId });
   }
 
   async approve(orderId: string, user: User = eva): Promise<void> {

@@ -90,8 +90,8 @@ export const operations: Resource = {
       answer: json.one('UndoResult', 'Undone, except for the reported records.'),
       allow: 'write:reference_data',
       tables: 'ReferenceTable',
-      async handle({ commands }, { caller, assetType, path, body }) {
-        const undone = await undoOperation(commands, caller, assetType, path.id, body);
+      async handle(_api, { tableWrite, path, body }) {
+        const undone = await undoOperation(tableWrite, path.id, body);
         return dataReply(undoView.show(undone), { written: undone.position });
       },
     },

@@ -92,8 +92,8 @@ export const records: Resource = {
       status: 201,
       answer: recordAnswer('The record as created; an order that was sent with its parts has them.'),
       headers: ['idempotency-key'],
-      async handle({ commands }, { req, caller, assetType, body }) {
-        const written = await createRecord(commands, caller, assetType, body, idempotencyKeyOf(req));
+      async handle(_api, { req, tableWrite, body }) {
+        const written = await createRecord(tableWrite, body, idempotencyKeyOf(req));
         const list = `${req.baseUrl}${req.path}`.replace(/\/$/, '');
         return { ...taggedReply(written), headers: { Location: `${list}/${written.id}` } };
       },
@@ -116,9 +116,8 @@ export const records: Resource = {
       body: { limit: 'record', schema: json.ref('UpdateInput'), example: { processing_status: 'completed' } },
       answer: recordAnswer('The record as updated.'),
       headers: ['if-match'],
-      async handle({ commands }, { req, caller, assetType, path: { id }, body }) {
-        const precondition = preconditionOf(req);
-        return taggedReply(await updateRecord(commands, caller, assetType, id, body, precondition));
+      async handle(_api, { req, tableWrite, path: { id }, body }) {
+        return taggedReply(await updateRecord(tableWrite, id, body, preconditionOf(req)));
       },
     },
     'DELETE /:table/assets/:id': {
@@ -128,9 +127,9 @@ export const records: Resource = {
       tables: 'PartTable',
       status: 204,
       answer: json.NO_CONTENT,
-      async handle({ commands }, { req, caller, assetType, path: { id }, user }) {
-        if (assetType.role !== 'part' && user === undefined) throw methodNotAllowed(req, 'GET, HEAD, PUT');
-        return { written: await deleteRecord(commands, caller, assetType, id, preconditionOf(req)) };
+      async handle(_api, { req, tableWrite, path: { id }, user }) {
+        if (tableWrite.assetType.role !== 'part' && user === undefined) throw methodNotAllowed(req, 'GET, HEAD, PUT');
+        return { written: await deleteRecord(tableWrite, id, preconditionOf(req)) };
       },
     },
   },

@@ -13,7 +13,7 @@ import {
   startSync,
 } from '../../commands/referenceTables/cleanUps.js';
 import { MAX_ENTRIES, MAX_RECORDS } from '../../domain/limits.js';
-import { DRY_RUN, idempotencyKeyOf, isDryRun } from '../changeOptions.js';
+import { DRY_RUN, isDryRun, writeOptionsOf } from '../changeOptions.js';
 import * as json from '../openapi/schema.js';
 import { type Call, CREATES, dataReply, pathText, type Reply, type Resource } from '../routes/operation.js';
 
@@ -107,17 +107,15 @@ export const synchronization: Resource = {
         schema: batchOf(json.ref('BatchItem')),
         example: { items: [{ external_id: 'C-1001', name: 'Bakkerij De Molen', _batch_id: 'sync-2026-11-21' }] },
       },
-      async handle(api, call) {
-        const { req, caller, assetType, query, body } = call;
-        const dryRun = isDryRun(query);
-        const key = dryRun ? undefined : idempotencyKeyOf(req);
-        const batch = await upsertBatch(api.commands, caller, assetType, body, { dryRun, key });
+      async handle(_api, call) {
+        const options = writeOptionsOf(call);
+        const batch = await upsertBatch(call.tableWrite, call.body, options);
         const items = Object.values(batch.counts).reduce((sum, count) => sum + count, 0);
-        const message = dryRun
+        const message = options.dryRun
           ? `Dry run: ${items} items are valid; nothing was written.`
           : `Batch upsert of ${items} items succeeded.`;
         const { differences } = batch;
-        return synchronizedReply(query, { message, ...batch.counts, differences }, batch);
+        return synchronizedReply(call.query, { message, ...batch.counts, differences }, batch);
       },
     },
     'POST /:table/assets/clean-up': {
@@ -131,11 +129,8 @@ export const synchronization: Resource = {
       body: json.bodyOf(cleanUpBody, { batch_id: 'sync-2026-11-21' }),
       answer: json.one('CleanUpResult', 'The records were deleted.'),
       headers: ['idempotency-key'],
-      async handle(api, call) {
-        const { req, caller, assetType, query, body } = call;
-        const dryRun = isDryRun(query);
-        const key = dryRun ? undefined : idempotencyKeyOf(req);
-        const done = await cleanUpTable(api.commands, caller, assetType, body, { dryRun, key });
+      async handle(_api, call) {
+        const done = await cleanUpTable(call.tableWrite, call.body, writeOptionsOf(call));
         return deletedReply('Clean-up succeeded', call, done);
       },
     },
@@ -149,8 +144,8 @@ export const synchronization: Resource = {
       answer: json.one('Sync', 'It takes batches.'),
       allow: 'write:reference_data',
       tables: 'ReferenceTable',
-      async handle({ commands }, { caller, assetType }) {
-        const { id, startedAt } = await startSync(commands, caller, assetType);
+      async handle(_api, { tableWrite }) {
+        const { id, startedAt } = await startSync(tableWrite);
         return dataReply({ id, started_at: startedAt });
       },
     },
@@ -165,9 +160,9 @@ export const synchronization: Resource = {
       answer: json.one('CleanUpResult', 'The records were deleted.'),
       allow: 'write:reference_data',
       tables: 'ReferenceTable',
-      async handle(api, call) {
-        const { caller, assetType, path, query, body } = call;
-        const done = await commitSync(api.commands, caller, assetType, path.id, body, isDryRun(query));
+      async handle(_api, call) {
+        const { tableWrite, path, query, body } = call;
+        const done = await commitSync(tableWrite, path.id, body, isDryRun(query));
         return deletedReply('Sync committed', call, done);
       },
     },

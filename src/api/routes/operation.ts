@@ -3,6 +3,7 @@
  * and 405s, the check of parameters and the OpenAPI document are made from these.
  */
 import type { ErrorRequestHandler, Request, Response } from 'express';
+import type { TableWrite } from '../../commands/application.js';
 import type { Caller } from '../../commands/context.js';
 import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
@@ -178,6 +179,11 @@ export class Call {
   /** The name of the operator. */
   get operator(): string {
     return this.req.context.actor.id;
+  }
+
+  /** What is written to `:table`, for commands. @throws NotFoundError */
+  get tableWrite(): TableWrite {
+    return { commands: this.#api.commands, caller: this.caller, assetType: this.assetType };
   }
 
   /** The asset type of `:table`, with the fields that it has now. @throws NotFoundError if the tenant has none of this name */

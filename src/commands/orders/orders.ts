@@ -14,7 +14,7 @@ import { type AssetTypes, childrenIn } from '../../domain/order/document.js';
 import type { PartsChange } from '../../domain/order/events.js';
 import { type Order, orderAlone } from '../../domain/order/order.js';
 import { decideParts, hasParts, namedId, partLists, withoutParts } from '../../domain/order/parts.js';
-import type { Application } from '../application.js';
+import type { Application, TableWrite } from '../application.js';
 import { type Caller, ValidationError, type WrittenRecord } from '../context.js';
 import { newOrderId } from '../idempotency.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
@@ -22,12 +22,7 @@ import { withDeadline } from '../writeStream.js';
 import { exportSnapshot, writeNewOrder, writeOrder } from './orderStream.js';
 
 /** @throws ValidationError with every error; those of parts are keyed by path, such as `lines.0.quantity` */
-export async function createOrder(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-  body: unknown,
-): Promise<WrittenRecord> {
+export async function createOrder({ commands, caller, assetType }: TableWrite, body: unknown): Promise<WrittenRecord> {
   const newId = await withDeadline(caller, newOrderId(commands, caller));
   const { assetTypes } = tenantOf(commands, caller.tenant);
   const id = namedId(body) ?? newId;
@@ -67,9 +62,7 @@ type Before = (order: Order) => void | Promise<void>;
  * @throws NotFoundError, ConflictError; ValidationError as `createOrder`; what `before` throws
  */
 export async function updateOrder(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
+  { commands, caller, assetType }: TableWrite,
   id: string,
   body: unknown,
   before?: Before,
@@ -115,7 +108,8 @@ export function saveOrder(
 ): Promise<WrittenRecord & { readonly order: Order }> {
   const tenant = tenantOf(commands, caller.tenant);
   const id = recordId(tenant.orderModel, anyCaseId);
-  return updateOrder(commands, caller, assetTypeOf(tenant, tenant.orderModel), id, body, before, decideSave);
+  const assetType = assetTypeOf(tenant, tenant.orderModel);
+  return updateOrder({ commands, caller, assetType }, id, body, before, decideSave);
 }
 
 /**

@@ -15,7 +15,7 @@ import {
 import type { BatchUpserted } from '../../domain/referenceTable/events.js';
 import type { Position } from '../../ports/eventStore.js';
 import { roomFor } from '../../queries/asking.js';
-import type { Application, TableWrite } from '../application.js';
+import type { TableWrite, WriteOptions } from '../application.js';
 import { parseBody } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { type Once, once } from '../idempotency.js';
@@ -38,15 +38,14 @@ export type BatchResult = {
  * @throws NotSupportedError on Master Data
  */
 export async function upsertBatch(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
+  target: TableWrite,
   body: unknown,
-  { dryRun = false, key }: { readonly dryRun?: boolean; readonly key?: string | undefined } = {},
+  { dryRun = false, key }: WriteOptions = {},
 ): Promise<Once<BatchResult>> {
+  const { commands, caller, assetType } = target;
   refuseMasterData(assetType, 'written by batch');
   const { items } = parseBody(batchBody, isObject(body) ? body : {}, []);
-  const write = (own: Caller) => writeBatch({ commands, caller: own, assetType }, items, dryRun);
+  const write = (own: Caller) => writeBatch({ ...target, caller: own }, items, dryRun);
   const request = { table: assetType.name, key, body: ['batch', ...items] };
   return once<BatchResult>(commands, caller, request, write, ({ position, revision, counts }) => {
     const { operationId = String(revision) } = counts as { readonly operationId?: string };

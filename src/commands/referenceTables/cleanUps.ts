@@ -3,7 +3,6 @@
  * session, whose id the batches carry (decision 0012).
  */
 import { z } from 'zod';
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_ENTRIES } from '../../domain/limits.js';
 import {
   type CleanUpCounts,
@@ -18,7 +17,7 @@ import { SYNCS } from '../../domain/spaces.js';
 import { syncStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { ALL_ROWS, cancellable, told, where } from '../../queries/asking.js';
-import type { Application, TableWrite } from '../application.js';
+import type { TableWrite, WriteOptions } from '../application.js';
 import { parseBody, shortText } from '../body.js';
 import { untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
@@ -87,16 +86,15 @@ async function deleteOthers({ commands, caller, assetType }: TableWrite, deletio
  * @throws NotSupportedError on Master Data
  */
 export async function cleanUpTable(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
+  target: TableWrite,
   body: unknown,
-  { dryRun = false, key }: { readonly dryRun?: boolean; readonly key?: string | undefined } = {},
+  { dryRun = false, key }: WriteOptions = {},
 ): Promise<Once<CleanUpResult>> {
+  const { commands, caller, assetType } = target;
   refuseMasterData(assetType, 'cleaned up');
   const { batch_id: batchId, confirm } = parseBody(cleanUpBody, body);
   if (isSyncId(batchId)) throw new ValidationError({ batch_id: [`${batchId} is a sync: commit it instead.`] });
-  const run = (own: Caller) => deleteOthers({ commands, caller: own, assetType }, { batchId, confirm, dryRun });
+  const run = (own: Caller) => deleteOthers({ ...target, caller: own }, { batchId, confirm, dryRun });
   const request = { table: assetType.name, key, body: ['clean-up', body] };
   const done = await once<CleanUpResult>(commands, caller, request, run, ({ position, revision, counts }) => {
     return { position, deleted: Number(counts.deleted), operationId: String(revision ?? counts.operationId) };
@@ -105,7 +103,7 @@ export async function cleanUpTable(
 }
 
 /** @throws NotSupportedError on Master Data */
-export async function startSync(commands: Application, caller: Caller, assetType: AssetType) {
+export async function startSync({ commands, caller, assetType }: TableWrite) {
   refuseMasterData(assetType, 'cleaned up');
   const id = syncId(commands.newId());
   const event: SyncEvent = { type: 'SyncStarted', data: { id } };
@@ -145,18 +143,15 @@ export async function requireOpenSync(target: TableWrite, id: string): Promise<v
  * @throws ValidationError when a number is wrong, and when the guard refuses
  */
 export async function commitSync(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
+  target: TableWrite,
   id: string,
   body: unknown,
   dryRun = false,
 ): Promise<CleanUpResult> {
-  refuseMasterData(assetType, 'cleaned up');
+  refuseMasterData(target.assetType, 'cleaned up');
   const { records, confirm } = parseBody(commitBody, body);
   if (records === undefined && !dryRun)
     throw new ValidationError({ records: ['The records field is required: how many the session has carried.'] });
-  const target = { commands, caller, assetType };
   // A batch asks for its session on the rows that its append expects: it is counted here, or conflicts and is refused.
   const done = async ({ kept }: CleanUpCounts): Promise<SyncCommit | undefined> => {
     const committed = await committedBy(target, id);

@@ -3,16 +3,15 @@
  * request undoes at most MAX_RECORDS records. Repeating it is safe: what is as before is passed over (decision 0012).
  */
 import { z } from 'zod';
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import { undo } from '../../domain/referenceTable/undo.js';
 import type { Position } from '../../ports/eventStore.js';
 import { cancellable } from '../../queries/asking.js';
 import { doneBy, operationOf } from '../../queries/recordHistory.js';
 import { recordOf } from '../../queries/storedRecord.js';
-import type { Application } from '../application.js';
+import type { TableWrite } from '../application.js';
 import { parseBody } from '../body.js';
-import { type Caller, NotFoundError } from '../context.js';
+import { NotFoundError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { loadTable, writeTable } from './tableWriter.js';
 
@@ -38,9 +37,7 @@ export type UndoResult = Omit<ReturnType<typeof undo>, 'events'> & {
  * @throws NotFoundError for anything else; ValidationError; NotSupportedError on Master Data
  */
 export async function undoOperation(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
+  { commands, caller, assetType }: TableWrite,
   operationId: string,
   body: unknown,
 ): Promise<UndoResult> {

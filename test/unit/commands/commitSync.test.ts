@@ -17,9 +17,10 @@ const unit = (code: string, batchId: string) => ({ code, value: code, _batch_id:
 /** A table with A and B of another batch, and C of an open session. */
 async function open() {
   const log = new LogInMemory();
-  const batch = (...items: object[]) => upsertBatch(log.commands(), caller, UNITS, { items });
+  const target = () => ({ commands: log.commands(), caller, assetType: UNITS });
+  const batch = (...items: object[]) => upsertBatch(target(), { items });
   await batch(unit('A', 'monday'), unit('B', 'monday'));
-  const { id } = await startSync(log.commands(), caller, UNITS);
+  const { id } = await startSync(target());
   await batch(unit('C', id));
   const codes = async () => {
     const known = await log.commands().queries.records.snapshot({ tenant, table: UNITS.name }, { keys: [], ids: [] });
@@ -30,8 +31,8 @@ async function open() {
     id,
     batch,
     codes,
-    start: () => startSync(log.commands(), caller, UNITS),
-    commit: () => commitSync(log.commands(), caller, UNITS, id, { records: 1 }),
+    start: () => startSync(target()),
+    commit: (records = 1) => commitSync(target(), id, { records }),
     events: (stream: string, type: string) => log.stream(stream).filter((event) => event.type === type).length,
   };
 }
@@ -58,9 +59,7 @@ test('a batch that is written while its session is committed is counted, or refu
   log.beforeAppend(tableStream(tenant, UNITS.name), () => batch(unit('D', id)));
   await expect(commit()).rejects.toThrow('2 records have');
   expect(await codes()).toEqual(['A', 'B', 'C', 'D']);
-  log.beforeAppend(tableStream(tenant, UNITS.name), () =>
-    commitSync(log.commands(), caller, UNITS, id, { records: 2 }),
-  );
+  log.beforeAppend(tableStream(tenant, UNITS.name), () => commit(2));
   await expect(batch(unit('E', id))).rejects.toThrow(ConflictError);
   expect(await codes()).toEqual(['C', 'D']);
 });

@@ -26,7 +26,7 @@ test.each(deaths)('dies at append $at (stored: $stored), and is done by a repeti
   const log = new LogInMemory();
   const commands = { ...log.commands(), directory: { waitFor: async () => undefined } } as unknown as Commands;
   await createTenant(commands, caller, { orderModel: 'dyn_stock_order' });
-  await upsertBatch(log.commands(), caller, UNITS, { items: [{ code: 'A', value: SECRET }] });
+  await upsertBatch({ commands: log.commands(), caller, assetType: UNITS }, { items: [{ code: 'A', value: SECRET }] });
   const [record] = (await log.commands().queries.records.snapshot({ tenant, table: UNITS.name }, { keys: [], ids: [] }))
     .records;
   const name = { table: UNITS.name, id: record?.id ?? '', reason: 'Request 4711' };

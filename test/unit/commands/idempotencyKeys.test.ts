@@ -25,14 +25,17 @@ function open() {
       ...log.commands(),
       directory: { tenant: () => ({ name: tenant, orderModel: ORDERS.name, assetTypes, webhooks: new Map() }) },
     } as unknown as Commands);
+  const onUnits = () => ({ commands: log.commands(), caller, assetType: UNITS });
+  const onOrders = (id: string) => {
+    return { commands: commands(), caller: { ...caller, actor: { kind: 'client', id } as const }, assetType: ORDERS };
+  };
   return {
     log,
     unit,
-    create: (notes = 'by post', id = 'c') =>
-      createRecord(commands(), { ...caller, actor: { kind: 'client', id } }, ORDERS, { notes }, 'k'),
-    prepare: (items: readonly object[]) => upsertBatch(log.commands(), caller, UNITS, { items }),
-    batch: (items: readonly object[]) => upsertBatch(log.commands(), caller, UNITS, { items }, { key: 'k' }),
-    cleanUp: (key = 'k') => cleanUpTable(log.commands(), caller, UNITS, { batch_id: 'b' }, { key }),
+    create: (notes = 'by post', id = 'c') => createRecord(onOrders(id), { notes }, 'k'),
+    prepare: (items: readonly object[]) => upsertBatch(onUnits(), { items }),
+    batch: (items: readonly object[]) => upsertBatch(onUnits(), { items }, { key: 'k' }),
+    cleanUp: (key = 'k') => cleanUpTable(onUnits(), { batch_id: 'b' }, { key }),
     count: (stream: string, type: string) => log.stream(stream).filter((event) => event.type === type).length,
   };
 }
