@@ -11,13 +11,13 @@ import type { Config } from '../config.js';
 import type { Tables } from '../domain/identity/tenantTables.js';
 import type { Revision } from '../ports/eventStore.js';
 import type { RowReads } from '../ports/rowStore.js';
+import type { Refresh } from '../projections/directory/refresh.js';
 import type { Progress } from '../projections/progress.js';
 import type { TenantUsage } from '../projections/tenantUsage.js';
 import type { Queries } from '../queries/queries.js';
 import type { Tally } from '../supervision/fairQueue.js';
 import type { AllTurns, ListLimits, TokenBuckets } from './admission.js';
 import type { TokenService } from './auth/tokens.js';
-import type { Refresh } from './directoryRefresh.js';
 import type { ServiceMetrics } from './metrics.js';
 import type { OperatorParts } from './operator/parts.js';
 

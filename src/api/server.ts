@@ -2,10 +2,10 @@
 import type { Express } from 'express';
 import express from 'express';
 import { LRUCache } from 'lru-cache';
+import { directoryRefresh } from '../projections/directory/refresh.js';
 import { Tally } from '../supervision/fairQueue.js';
 import { showWork, TokenBuckets, turnsOf } from './admission.js';
 import type { Api, ApiDeps } from './deps.js';
-import { directoryRefresh } from './directoryRefresh.js';
 import { errorHandler, unknownPath } from './errors.js';
 import { useExpressPrototypes } from './listen.js';
 import { openApiWriter } from './openapi/document.js';

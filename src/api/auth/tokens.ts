@@ -9,7 +9,7 @@ import type { Config } from '../../config.js';
 import { permissionsOfScopes, SCOPES } from '../../domain/identity/scopes.js';
 import { type StoredSigningKeys, verifyingKeys } from '../../domain/identity/signingKeys.js';
 import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '../../domain/limits.js';
-import type { Refresh } from '../directoryRefresh.js';
+import type { Refresh } from '../../projections/directory/refresh.js';
 
 export type TokenKeys = {
   /** Another object after each change. */
