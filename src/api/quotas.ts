@@ -3,7 +3,6 @@ import type { Request } from 'express';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { REPORTS_BEYOND_QUOTA_PERCENT } from '../domain/limits.js';
 import { QUOTAS, type Quota } from '../domain/quotas.js';
-import type { Used } from '../projections/tenantUsage.js';
 import type { Api } from './deps.js';
 import { HttpError } from './errors.js';
 import { type Call, isTableOperation, knownAsset, type Operation } from './routes/operation.js';
@@ -21,9 +20,8 @@ const isStatusReport = ({ method }: Request, assetType: AssetType | undefined, b
 type Check = (call: Pick<Call, 'req' | 'query' | 'body' | 'tenant'>) => Promise<void>;
 
 /**
- * The check of an operation; undefined if it makes nothing grow. Usually figures in memory suffice; before a refusal they are
- * looked up again. A report of a status goes on beyond the quota of the log, but not for ever, and is never refused for the
- * disk.
+ * The check of an operation; undefined if it makes nothing grow. A report of a status goes on beyond the quota of the log, but
+ * not for ever, and is never refused for the disk.
  */
 export function growthCheck(api: Api, operation: Operation): Check | undefined {
   const { usage } = api;
@@ -36,20 +34,13 @@ export function growthCheck(api: Api, operation: Operation): Check | undefined {
     if (!isReport) refuseForDisk(api);
     const quotas: readonly Quota[] = isReport ? ['logBytes'] : grows;
     const share = isReport ? 1 + REPORTS_BEYOND_QUOTA_PERCENT / 100 : 1;
-    const usedUp = (used: Used | undefined) =>
-      quotas.find((quota) => {
-        const limit = usage.limit(tenant, quota);
-        return limit > 0 && (used?.[quota] ?? 0) >= share * limit;
-      });
-    if (usedUp(usage.known(tenant.name)) === undefined) return;
-    const used = await usage.used(tenant.name);
-    const quota = usedUp(used);
-    if (quota === undefined) return;
-    const { name, counts, remedy } = QUOTAS[quota];
+    const usedUp = await usage.usedUp(tenant, quotas, share);
+    if (usedUp === undefined) return;
+    const { name, counts, remedy } = QUOTAS[usedUp.quota];
     throw new HttpError(
       507,
       'A quota of this tenant is used up; nothing was written.',
-      `${name}: at most ${usage.limit(tenant, quota)} ${counts}, and there are ${used?.[quota]}. ${remedy}`,
+      `${name}: at most ${usedUp.limit} ${counts}, and there are ${usedUp.used}. ${remedy}`,
     );
   };
 }

@@ -51,6 +51,15 @@ export class TenantUsage {
     return figures.used;
   }
 
+  /** The first of these quotas of which this share is used up. Usually figures in memory suffice; before it is named they are looked up. */
+  async usedUp(tenant: Pick<Tenant, 'name' | 'quotas'>, quotas: readonly Quota[], share: number) {
+    const over = (used: Used | undefined) =>
+      quotas
+        .map((quota) => ({ quota, limit: this.limit(tenant, quota), used: used?.[quota] ?? 0 }))
+        .find(({ limit, used: own }) => limit > 0 && own >= share * limit);
+    return over(this.known(tenant.name)) && over(await this.used(tenant.name));
+  }
+
   #of(tenant: string): Figures {
     const kept = this.#figures.get(tenant);
     if (kept !== undefined) return kept;
