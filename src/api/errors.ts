@@ -9,10 +9,9 @@ import {
   ValidationError,
 } from '../commands/context.js';
 import { PreconditionFailedError } from '../commands/preconditions.js';
-import { OrderDocumentTooLargeError } from '../domain/order/document.js';
+import { AnswerTooLargeError } from '../domain/jsonSize.js';
 import { AppendTooLargeError, EventStoreUnavailableError } from '../ports/eventStore.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
-import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import { TooManyWaitingError } from '../supervision/fairQueue.js';
 import { sendBody } from './jsonAnswer.js';
@@ -109,8 +108,7 @@ export function answerTo(error: unknown): Answer | undefined {
   }
   if (error instanceof NotSupportedError) return answer(400, error.message, error.advice);
   if (error instanceof AppendTooLargeError) return answer(413, 'The change is too large.', error.message);
-  if (error instanceof AnswerTooLargeError || error instanceof OrderDocumentTooLargeError)
-    return answer(413, 'The answer would be too large.', error.message);
+  if (error instanceof AnswerTooLargeError) return answer(413, 'The answer would be too large.', error.message);
   if (error instanceof DeadlineError) return answerOf(tryLater('The request took too long.', error.message));
   if (error instanceof TooManyWaitingError) return answerOf(tooManyRequests(error.message, 1));
   if (error instanceof TryAgainError || error instanceof RowsUnavailableError)

@@ -9,6 +9,7 @@
  */
 
 import { type EventKey, eventTypes, SCHEMA_VERSION } from '../domain/eventTypes.js';
+import { AnswerTooLargeError } from '../domain/jsonSize.js';
 import {
   type AppendResult,
   AppendTooLargeError,
@@ -18,7 +19,6 @@ import {
   type Revision,
   WrongExpectedRevisionError,
 } from '../ports/eventStore.js';
-import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
 import { nextTurn } from '../supervision/waiting.js';
 import { type Caller, type Commands, patience, TryAgainError } from './context.js';

@@ -1,20 +1,14 @@
 /** What is asked of the records of tables: lists, single records, and the snapshots that decisions are made on. */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { Tenant } from '../domain/identity/directory.js';
+import { AnswerTooLargeError } from '../domain/jsonSize.js';
 import { MAX_PAGE_BYTES, MAX_READ_BYTES } from '../domain/limits.js';
 import type { Position } from '../ports/eventStore.js';
 import type { PageQuery, RowReads, RowsQuery, SpaceRef, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { ALL_ROWS, cancellable, roomFor } from './asking.js';
 import { conditionsOf, type Filter, sortOf } from './conditions.js';
-import {
-  AnswerTooLargeError,
-  type RecordJson,
-  recordOf,
-  rowText,
-  type StoredRecord,
-  storedId,
-} from './storedRecord.js';
+import { type RecordJson, recordOf, rowText, type StoredRecord, storedId } from './storedRecord.js';
 
 /** The tenants as this process knows them: they say which fields a table has, and in which order. */
 export type Tenants = {

@@ -29,11 +29,6 @@ export const rowText = (
   assetType: Pick<AssetType, 'fields'>,
 ): RecordJson => JSON.stringify(recordView(assetType, { id, createdAt, updatedAt, fields: JSON.parse(data) }));
 
-/** The answer would be too large. The message says what to ask for instead. */
-export class AnswerTooLargeError extends Error {
-  override readonly name = 'AnswerTooLargeError';
-}
-
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** An id in lower case, as it is stored; undefined if the text is no UUID. */

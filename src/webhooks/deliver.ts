@@ -12,8 +12,8 @@ import { writeOrder } from '../commands/orders/orderStream.js';
 import { type LoadedDelivery, loadDelivery, writeDelivery } from '../commands/webhooks/deliveryStream.js';
 import { disableWebhook } from '../commands/webhooks/settings.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
+import { AnswerTooLargeError } from '../domain/jsonSize.js';
 import { endExport } from '../domain/order/decide.js';
-import { OrderDocumentTooLargeError } from '../domain/order/document.js';
 import type { Order } from '../domain/order/order.js';
 import {
   type AttemptResult,
@@ -29,7 +29,6 @@ import type { DeliverySubject, DisabledCause } from '../domain/webhook/events.js
 import { EventStoreUnavailableError } from '../ports/eventStore.js';
 import type { Outcome, ReceivedMessage } from '../ports/messageBroker.js';
 import { failSpan, startSpan } from '../ports/tracing.js';
-import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import { doubled, retry } from '../supervision/keepRunning.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
 import type { Gate, Pass } from './gate.js';
@@ -267,7 +266,7 @@ async function prepare(
     const request = signedRequest(commands, webhook, loaded, body, settings.version);
     return { bodySha256: sha256Of(body), post: () => transport.post(request) };
   } catch (error) {
-    if (!(error instanceof OrderDocumentTooLargeError || error instanceof AnswerTooLargeError)) throw error;
+    if (!(error instanceof AnswerTooLargeError)) throw error;
     const { message: reason } = error;
     const failed = { ok: false, reason, status: null, durationMs: 0, responseBody: null } as const;
     return { post: async () => failed };

@@ -1,12 +1,12 @@
 /** The history of an order, page by page; and that of any other record, also of a deleted one, by cursor. */
 import { z } from 'zod';
 import { recordId, tenantOf } from '../../commands/tables.js';
+import { AnswerTooLargeError } from '../../domain/jsonSize.js';
 import { MAX_ENTRIES, MAX_PAGE_BYTES } from '../../domain/limits.js';
 import { orderStream } from '../../domain/streams.js';
 import { cancellable } from '../../queries/asking.js';
 import { type HistoryEntry, orderHistory } from '../../queries/orderHistory.js';
 import { HISTORY_KINDS, type RecordHistoryEntry, recordHistory } from '../../queries/recordHistory.js';
-import { AnswerTooLargeError } from '../../queries/storedRecord.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { actorSchema, type ShownActor, shownActor } from '../actors.js';
 import type { Api } from '../deps.js';

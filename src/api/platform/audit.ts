@@ -1,15 +1,12 @@
 /** For auditors: the proof of an event, and the export of an order for a dispute, with what is needed to check it without the service. */
 import { readFile } from 'node:fs/promises';
-import { Zip, ZipDeflate } from 'fflate';
 import { z } from 'zod';
+import { Archive } from '../../audit/archive.js';
 import { ConflictError, NotFoundError } from '../../commands/context.js';
 import { recordAccess } from '../../commands/identity/access.js';
 import { recordId } from '../../commands/tables.js';
-import { MAX_READ_BYTES } from '../../domain/limits.js';
 import { deliveryStream, orderStream } from '../../domain/streams.js';
 import type { Revision } from '../../ports/eventStore.js';
-import { AnswerTooLargeError } from '../../queries/storedRecord.js';
-import { nextTurn } from '../../supervision/waiting.js';
 import { untilShown } from '../assets/moments.js';
 import { replaySteps } from '../assets/replay.js';
 import type { Api } from '../deps.js';
@@ -35,43 +32,6 @@ const WHY_UNPROVED = {
 };
 
 const notReady = () => unavailable('The tree over the log is not made yet.');
-
-/** As much is compressed in a few milliseconds. */
-const PIECE_BYTES = 131_072;
-
-/** Files are compressed while they are made. Names are ours, so nothing of what users wrote becomes a path. */
-class Archive {
-  readonly #made: Uint8Array[] = [];
-  #bytes = 0;
-  readonly #zip = new Zip((error, piece) => {
-    if (error !== null) throw error;
-    this.#made.push(piece);
-  });
-
-  /** @throws AnswerTooLargeError */
-  async file(name: string, content: string | Uint8Array): Promise<void> {
-    const bytes = Buffer.from(content);
-    this.count(bytes.length);
-    const file = new ZipDeflate(name);
-    this.#zip.add(file);
-    for (let at = 0; at <= bytes.length; at += PIECE_BYTES) {
-      file.push(bytes.subarray(at, at + PIECE_BYTES), at + PIECE_BYTES > bytes.length);
-      await nextTurn();
-    }
-  }
-
-  /** @throws AnswerTooLargeError */
-  count(bytes: number): void {
-    this.#bytes += bytes;
-    if (this.#bytes > MAX_READ_BYTES)
-      throw new AnswerTooLargeError(`The order and its deliveries have more than ${MAX_READ_BYTES} bytes.`);
-  }
-
-  end(): Uint8Array {
-    this.#zip.end();
-    return Buffer.concat(this.#made);
-  }
-}
 
 /** The export is noted when it is made, before anything of it is sent; one that cannot be noted is refused. */
 async function exportReply(api: Api, { req, caller, tenant, path }: Call): Promise<Reply> {

@@ -2,21 +2,11 @@
 import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
 import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import type { FieldErrors } from '../assetTypes/recordSchema.js';
-import { charactersOf } from '../jsonSize.js';
+import { AnswerTooLargeError, charactersOf } from '../jsonSize.js';
 import { MAX_DOCUMENT_BYTES, MAX_ENTRIES } from '../limits.js';
 import type { Approval, ExportSnapshot, Problem, SnapshotPart } from './events.js';
 
 export type AssetTypes = ReadonlyMap<string, AssetType>;
-
-/** A record that many lines refer to is in the document many times. */
-export class OrderDocumentTooLargeError extends Error {
-  override readonly name = 'OrderDocumentTooLargeError';
-  constructor() {
-    super(
-      `The order with the records that it names has more than ${MAX_DOCUMENT_BYTES} characters. Make them smaller.`,
-    );
-  }
-}
 
 /** Finds the parts that refer to a record, by an index: there may be a thousand of both. */
 export function childrenIn(parts: readonly SnapshotPart[], assetTypes: AssetTypes) {
@@ -56,7 +46,7 @@ function relatedRecord(
  * The order as webhooks send it. `left_out` says which of the records that it names, or that an export promises, do not exist.
  * @param approval the latest; undefined before the first
  * @param values of the order, in place of its own
- * @throws OrderDocumentTooLargeError
+ * @throws AnswerTooLargeError
  */
 export function orderDocument(
   snapshot: ExportSnapshot,
@@ -88,7 +78,7 @@ const NEEDED: { readonly [table: string]: { readonly fields: readonly string[]; 
 /**
  * The order with its parts and the records that they name, and what would spoil its export.
  * @param leftOut collects records that do not exist; without it they are null
- * @throws OrderDocumentTooLargeError
+ * @throws AnswerTooLargeError
  */
 export function wholeOrder(
   snapshot: ExportSnapshot,
@@ -101,7 +91,11 @@ export function wholeOrder(
   let characters = 0;
   const counted = <Value>(value: Value): Value => {
     characters += charactersOf(value);
-    if (characters > MAX_DOCUMENT_BYTES) throw new OrderDocumentTooLargeError();
+    // A record that many lines refer to is in the document many times.
+    if (characters > MAX_DOCUMENT_BYTES)
+      throw new AnswerTooLargeError(
+        `The order with the records that it names has more than ${MAX_DOCUMENT_BYTES} characters. Make them smaller.`,
+      );
     return value;
   };
   const relationsOf = (table: string): readonly Relationship[] => assetTypes.get(table)?.relationships ?? [];

@@ -7,10 +7,10 @@ import { RequestDeadline } from '#app/commands/requestDeadline.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
+import { AnswerTooLargeError } from '#app/domain/jsonSize.js';
 import { createRecord, updateRecord } from '#app/domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '#app/domain/referenceTable/events.js';
 import { EventStoreUnavailableError, type EventToAppend, WrongExpectedRevisionError } from '#app/ports/eventStore.js';
-import { AnswerTooLargeError } from '#app/queries/storedRecord.js';
 import { DeadlineError } from '#app/supervision/deadline.js';
 import { caller, metadata } from '../../contract/eventStoreFixtures.js';
 
