@@ -20,6 +20,13 @@ export const codeOf = (error: unknown): string => {
 /** Bytes of a file; up to this size, all its pages are checked at the start. */
 const MAX_BYTES_CHECKED_AT_START = 33_554_432;
 
+/** The 16 bytes of a UUID (RFC 9562 §4), of which a database is smaller than of its text. */
+export const uuidBytes = (text: string): Buffer => Buffer.from(text.replaceAll('-', ''), 'hex');
+
+/** @param hex 32 digits in lower case */
+export const uuidText = (hex: string): string =>
+  `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+
 /** SQLite found invalid pages, or a file of another kind. */
 export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
 

@@ -4,10 +4,9 @@
  */
 import { BroadcastChannel, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { EventLogDamagedError, type Position } from '../../../ports/eventStore.js';
-import { codeOf, isDamage } from '../../openSqlite.js';
+import { codeOf, isDamage, uuidBytes } from '../../openSqlite.js';
 import { isAt } from '../everyStore.js';
 import { type AppendAnswer, type AppenderMessage, type AppendRequest, headsOf } from './appender.js';
-import { uuidBytes } from './encoding.js';
 import { type LogFile, openLog, writeVersion } from './logFile.js';
 
 if (parentPort === null) throw new Error('The appender runs as a worker thread only.');

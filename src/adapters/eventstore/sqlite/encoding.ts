@@ -1,5 +1,6 @@
 import type { EventKey } from '../../../domain/eventTypes.js';
 import type { Actor, EventMetadata, EventToAppend, RecordedEvent } from '../../../ports/eventStore.js';
+import { uuidText } from '../../openSqlite.js';
 import { dataAsJson } from '../everyStore.js';
 
 export type EncodedEvent = {
@@ -79,14 +80,4 @@ export function decodeEvent(row: EventRow): RecordedEvent {
       ...(request != null && { request: { method: request[0], path: request[1] } }),
     },
   };
-}
-
-/** The 16 bytes of a UUID (RFC 9562 §4). */
-export function uuidBytes(text: string): Buffer {
-  return Buffer.from(text.replaceAll('-', ''), 'hex');
-}
-
-/** @param hex 32 digits in lower case */
-export function uuidText(hex: string): string {
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

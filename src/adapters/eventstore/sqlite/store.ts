@@ -13,10 +13,10 @@ import {
   type SliceRange,
 } from '../../../ports/eventStore.js';
 import { nextTurn, WakeUp } from '../../../supervision/waiting.js';
-import { codeOf, type Database, isDamage } from '../../openSqlite.js';
+import { codeOf, type Database, isDamage, uuidText } from '../../openSqlite.js';
 import { DEFAULT_SLICE_COUNT, eventStoreOf, isWanted } from '../everyStore.js';
 import { headsOf, openAppender } from './appender.js';
-import { decodeEvent, type EventRow, uuidText } from './encoding.js';
+import { decodeEvent, type EventRow } from './encoding.js';
 import { type LogFile, openLog } from './logFile.js';
 
 /** How often subscriptions look for other processes' appends, in milliseconds. */

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, fieldRules, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { isSought, sortValue } from '../../../domain/row.js';
-import { type Database, isDamage, openSqlite } from '../../openSqlite.js';
+import { type Database, isDamage, openSqlite, uuidBytes, uuidText } from '../../openSqlite.js';
 
 /** Kept in `user_version`. Files hold nothing that the log does not: those of another layout are filled again. */
 export const LAYOUT = 8;
@@ -86,7 +86,7 @@ export type Cell = string | number | null | Buffer;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** Sixteen bytes for a UUID. Other ids remain texts, so they are no UUID's equal. */
-export const idCell = (id: string): Cell => (UUID.test(id) ? Buffer.from(id.replaceAll('-', ''), 'hex') : id);
+export const idCell = (id: string): Cell => (UUID.test(id) ? uuidBytes(id) : id);
 
 /** Many ids in one statement: `id ${AMONG_IDS}`, with `idList` for its parameter. */
 export const AMONG_IDS = `IN (SELECT iif(type = 'array', unhex(value ->> 0), value) FROM json_each(?))`;
@@ -95,11 +95,8 @@ export const idList = (ids: readonly string[]): string =>
 /** The same of keys, whose list is their JSON. */
 export const AMONG_KEYS = 'IN (SELECT value FROM json_each(?))';
 
-export function idText(cell: Buffer | string): string {
-  if (typeof cell === 'string') return cell;
-  const hex = cell.toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-}
+export const idText = (cell: Buffer | string): string =>
+  typeof cell === 'string' ? cell : uuidText(cell.toString('hex'));
 
 export type Space = {
   readonly number: number;
