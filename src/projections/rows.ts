@@ -4,16 +4,16 @@ import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
 import { type Effects, effectsOf, type RowEffect } from '../domain/effects.js';
 import type { ReadEvent } from '../domain/eventTypes.js';
-import { dayOf, ORDER_MODELS, type OrderModel } from '../domain/identity/events.js';
-import { onThisRelease, standardTables, type Tables } from '../domain/identity/tenantTables.js';
+import { dayOf } from '../domain/identity/events.js';
 import { charactersOf } from '../domain/jsonSize.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { withoutNulls } from '../domain/referenceTable/decide.js';
 import { keyOf, type Row } from '../domain/row.js';
-import { ACTIVITY, DELIVERIES, KEYS, keepsPast, SERVICE_SPACES } from '../domain/spaces.js';
+import { ACTIVITY, DELIVERIES, KEYS, keepsPast } from '../domain/spaces.js';
 import { parseStream } from '../domain/streams.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { RowWrite, RowWriter, Slice, StoredRow } from '../ports/rowStore.js';
+import { spacesOnThisRelease } from './onThisRelease.js';
 
 /** Rows of a slice, unless one append has more. */
 const ROWS_OF_SLICE = 1_000;
@@ -338,31 +338,4 @@ function inOrder(writes: readonly RowWrite[]): readonly RowWrite[] {
   const others = writes.filter(({ kind }) => kind !== 'cleanUp' && kind !== 'end');
   const ends = new Map(writes.flatMap((write) => (write.kind === 'end' ? [[write.space, write] as const] : [])));
   return [...cleanUps, ...others, ...ends.values()];
-}
-
-/** Definitions that were compared, with their form: comparing all of a tenant takes longer than all else of a small write. */
-const FORMS: { readonly [model in OrderModel]: WeakMap<AssetType, AssetType> } = {
-  dyn_stock_order: new WeakMap(),
-  dyn_transport_order: new WeakMap(),
-};
-
-/**
- * A tenant's spaces in the form of this release, and those that it has added; the same object where a space is as it was. None
- * for a tenant without a table of orders: it was not created yet.
- * @param stored by an earlier release, maybe
- */
-function spacesOnThisRelease(stored: Tables): Map<string, AssetType> {
-  const model = ORDER_MODELS.find((name) => stored.has(name));
-  if (model === undefined) return new Map();
-  const standard = new Map([...standardTables(model), ...SERVICE_SPACES]);
-  const forms = FORMS[model];
-  const onRelease = (kept: AssetType): AssetType => {
-    const known = forms.get(kept);
-    if (known !== undefined) return known;
-    const now = onThisRelease(standard, kept) ?? kept;
-    const form = JSON.stringify(now) === JSON.stringify(kept) ? kept : now;
-    forms.set(kept, form);
-    return form;
-  };
-  return new Map([...standard, ...[...stored].map(([name, kept]) => [name, onRelease(kept)] as const)]);
 }

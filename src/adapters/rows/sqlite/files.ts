@@ -31,7 +31,6 @@ const OPEN_FILES = 100;
 
 export class RowFiles {
   readonly #open = new LRUCache<string, TenantRows>({ max: OPEN_FILES, dispose: ({ db }) => db.close() });
-
   #empty: Buffer | undefined;
 
   constructor(
