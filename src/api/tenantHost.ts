@@ -110,7 +110,7 @@ function tenantNameIn(
     isLoopbackHost(host) && !isOperatorHost(host, config) && tenantNameOf(host, withoutDefault) === undefined;
   if (isBare && config.TRUST_PROXY === 0 && isFromThisMachine(req)) return named;
   throw badRequest(
-    'X-Tenant is only for programs on the machine of the service, at http://localhost or one of its addresses; elsewhere the host name tells the tenant.',
+    'X-Tenant is only for programs on the machine of the service, at http://localhost; elsewhere the host name tells the tenant.',
   );
 }
 

@@ -115,7 +115,7 @@ export async function makeCheckpoint(
   if (last !== undefined && last.size > tree.size && (await tree.isBehind())) return undefined;
   if (last !== undefined && !(await continues(tree, last)))
     throw new ContradictionError(
-      `The log of ${tree.size} events does not begin with the ${last.size} that its last checkpoint covers. No checkpoint is signed until "dynamic-assets audit verify" has said what was changed, and the file audit/checkpoint of DATA_DIR is moved away.`,
+      `The log of ${tree.size} events does not begin with the ${last.size} that its last checkpoint covers: "dynamic-assets audit verify" says what was changed. No checkpoint is signed until the file audit/checkpoint of DATA_DIR is moved away.`,
     );
   await tree.writePartialTiles();
   const signer = keys.at(-1);

@@ -18,7 +18,7 @@ import { type LogProof, proofOf } from './logProof.js';
 export const backup = command({
   name: 'backup',
   about:
-    'Copy the event log and the keys into a directory that only you can read, while the service runs. With EVENTSTORE_URL the log is backed up on its server, and only the keys here.',
+    'Copy the event log and the keys into a directory that only you can read, while the service runs. With EVENTSTORE_URL, only the keys.',
   example: 'DATA_DIR=data dynamic-assets backup backup/2026-11-22',
   argument: ['<directory>', 'made if it is missing; each backup needs its own'],
   async run(_, given) {

@@ -48,7 +48,7 @@ export const erase = command({
     'fields' in result
       ? `No read shows what ${table} ${record} had in: ${Object.keys(result.fields).join(', ')}.`
       : `The name, e-mail address and password of user ${user} are no longer shown.`,
-    `${result.shown ? 'The rows have lost it' : 'The rows lose it when a service has followed the log up to here'}; free space of their files may have it until "dynamic-assets projections rebuild --tenant ${tenant}".`,
+    `${result.shown ? 'The rows have lost it' : 'The rows lose it when a service has followed the log'}; their files may have it until "dynamic-assets projections rebuild --tenant ${tenant}".`,
     'The log and its backups keep the bytes: see "dynamic-assets migrate --erase" and the guide "Audit".',
   ],
 });

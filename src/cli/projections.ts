@@ -54,13 +54,13 @@ const work = (
 
 const verify = work(
   'verify',
-  'Have the running service apply the event log again to a copy of the rows, and compare both. Changes nothing. Exits with 1 if they differ.',
+  'Have the running service make a copy of the rows from the event log, and compare both. Exits with 1 if they differ.',
   'There is no tenant.',
 );
 
 const rebuild = work(
   'rebuild',
-  'Have the running service fill a copy of the rows from the event log beside the live ones, and swap it in. No webhook is sent again.',
+  'Have the running service make a copy of the rows from the event log, and swap it in. No webhook is sent again.',
   'There is no tenant.',
 );
 

@@ -71,13 +71,11 @@ function refuseOtherEngine({ DATA_DIR, EVENTSTORE_URL }: Config, directory: stri
   if (!hasLog && !existsSync(join(directory, KEYS))) throw new CliError(`${directory} holds no backup.`);
   if (hasLog && EVENTSTORE_URL !== undefined) {
     throw new CliError(
-      'The backup holds an embedded event log, and EVENTSTORE_URL is set. Restore it into a DATA_DIR without that setting, then "dynamic-assets migrate" it.',
+      'The backup holds an embedded event log, and EVENTSTORE_URL is set. Restore it without that setting, then "dynamic-assets migrate" it.',
     );
   }
   if (!hasLog && EVENTSTORE_URL === undefined) {
-    throw new CliError(
-      'The backup holds keys only: its event log is on its own server. Set EVENTSTORE_URL, and restore the log with the tools of that server.',
-    );
+    throw new CliError('The backup holds keys only: its event log is on its own server. Set EVENTSTORE_URL.');
   }
 }
 
@@ -95,7 +93,7 @@ async function copyInto(draft: string, directory: string): Promise<LogProof | un
   const proof = await proofOfFile(draft);
   if (expected !== undefined && expected.sha256 !== proof.sha256) {
     throw new CliError(
-      `The event log in ${directory} is not what was backed up: ${proof.events} events with SHA-256 ${proof.sha256} instead of ${expected.events} with ${expected.sha256}. Nothing was changed; take another backup.`,
+      `The event log in ${directory} is not what was backed up: ${proof.events} events instead of ${expected.events}, or other ones. Nothing was changed; take another backup.`,
     );
   }
   await sync(join(draft, LOG_FILE));

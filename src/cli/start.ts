@@ -16,7 +16,7 @@ export const start = command({
   options: {
     role: parsed('<list>', `roles of this process, separated by commas: ${ROLES.join(', ')} (default: all)`, rolesIn),
     acceptLog: flag(
-      'accept a different event log than before: rows are made again from it, and its open webhook deliveries are sent',
+      'accept a different event log than before: rows are made from it, and its open webhook deliveries are sent',
     ),
     demo: flag(
       `make a tenant "${DEMO_TENANT}" with sample data if the embedded event log is empty, and print its credentials`,

@@ -103,8 +103,7 @@ const quotas = command({
 
 const remove = command({
   name: 'tenant delete',
-  about:
-    'Delete a tenant for good: its tokens and sessions end at once, nothing more is sent to its webhooks, and its rows are removed. Its events stay in the log, and its name cannot be used again.',
+  about: 'Delete a tenant for good. Its events stay in the log, and its name cannot be used again.',
   example: 'dynamic-assets tenant delete acme --confirm acme',
   argument: NAME,
   options: { confirm: required('<name>', 'the name again') },
@@ -114,10 +113,8 @@ const remove = command({
     return { tenant, deleted: true };
   },
   lines: ({ tenant }) => [
-    `Tenant ${tenant} is deleted. A running service ends its tokens, sessions and webhooks now, and removes its rows;`,
-    'one that is not running does so when it starts.',
-    `Its events stay in the log. "dynamic-assets migrate --without ${tenant}" copies the log without them; backups that were`,
-    'made before have them as well (docs/operations.md, "Delete a tenant").',
+    `Tenant ${tenant} is deleted. A service ends its tokens, sessions and webhooks now, or at its start, and removes its rows.`,
+    `Its events stay in the log and in backups (docs/operations.md, "Delete a tenant").`,
   ],
 });
 

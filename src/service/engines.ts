@@ -56,8 +56,7 @@ export const storedDirectory = (
   onError: (error: unknown) => void = () => undefined,
 ) => new StoredDirectory(join(DATA_DIR, DIRECTORY_FILE), onError);
 
-const LOG_REPLACED =
-  'the event log is not the one from before: it was put back to an older copy, or is another one; the service starts again on it';
+const LOG_REPLACED = 'the event log was put back to an older copy, or is another one; the service starts again on it';
 
 /**
  * Starts the directory of tenants, and logs its interruptions.

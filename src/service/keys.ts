@@ -111,9 +111,8 @@ export class OtherSecretsKeyError extends Error {
   override readonly name = 'OtherSecretsKeyError';
   constructor() {
     super(
-      'No key of this process opens the key that signs tokens of the event log: set the SECRETS_KEY of its other processes (the first ' +
-        'one, if it has none, keeps it in keys/secrets.key in its data directory). Only if that key is lost, run ' +
-        '"dynamic-assets keys rotate --lost-secrets-key".',
+      'No key of this process opens the key that signs tokens of the event log: set the SECRETS_KEY of its other processes (or the ' +
+        'keys/secrets.key of the first). Only if that key is lost, run "dynamic-assets keys rotate --lost-secrets-key".',
     );
   }
 }

@@ -24,7 +24,7 @@ export const resumeWebhooks = ({ DATA_DIR }: Directory): void => rmSync(join(DAT
 export const heldSentence = (since: string): string => `Webhooks are held since ${since}: nothing is sent.`;
 
 export const HOW_TO_RESUME =
-  'If this installation is the one whose receivers are to be called: dynamic-assets webhook resume, then start the service again.';
+  'If its receivers are to be called: dynamic-assets webhook resume, then start the service again.';
 
 export function openTransport(config: Config, policy: AddressPolicy): WebhookTransport {
   const { WEBHOOK_TIMEOUT_MS: totalTimeoutMs, WEBHOOK_CA_FILE: file } = config;

@@ -67,7 +67,7 @@ const replayQuery = z.strictObject({ cursor: revisionCursor });
 export const orderReplay = {
   work: 'costly',
   summary: 'All that happened to an order, with the deliveries that it led to',
-  description: `Each event, oldest first, with its changes and its deliveries (the first ${MAX_RECORDS}) with all attempts, as far as the delivery log goes back. A page has at most ${MAX_DOCUMENT_BYTES} bytes, or one step.`,
+  description: `Each event, oldest first, with its changes and its deliveries (the first ${MAX_RECORDS}) with all attempts, as far as the delivery log goes back.`,
   query: parametersIn(replayQuery),
   answer: json.linkedPage('ReplayStep', MAX_ENTRIES),
 } as const;

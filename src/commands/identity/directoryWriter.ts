@@ -31,7 +31,7 @@ async function loadTenant(reads: StreamReads, tenant: string, stream: string, ca
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       parked = new TryAgainError(
-        `The tenant is parked: ${type} (${id}) of the stream ${event.stream} could not be applied: ${reason} Nothing is lost. A release with a fix goes on from there; "dynamic-assets tenant delete" ends the tenant.`,
+        `The tenant is parked: ${type} (${id}) of the stream ${event.stream} could not be applied: ${reason} Nothing is lost: a release with a fix goes on from there.`,
       );
       return state;
     }
