@@ -97,6 +97,7 @@ const load = lazyRouteComponent;
 const page = <const Path extends string>(path: Path) => ({ getParentRoute: () => root, path }) as const;
 const orders = () => import('./orders/OrderList');
 const tables = () => import('./tables/TableRecords');
+const tenants = () => import('./operator/Tenants');
 
 const pages = [
   at({ ...page('/'), component: load(() => import('./app/Home'), 'Home') }),
@@ -148,9 +149,9 @@ const pages = [
   at({
     ...page('/operator/tenants'),
     validateSearch: texts('text'),
-    component: load(() => import('./operator/Tenants'), 'Tenants'),
+    component: load(tenants, 'Tenants'),
   }),
-  at({ ...page('/operator/tenants/$tenant'), component: load(() => import('./operator/TenantPage'), 'TenantPage') }),
+  at({ ...page('/operator/tenants/$tenant'), component: load(tenants, 'TenantPage') }),
   at({
     ...page('/operator/log'),
     validateSearch: logSearch,

@@ -28,7 +28,7 @@ import { Facts } from './Rows';
 export type MenuEntry = {
   readonly to: LinkProps['to'];
   readonly label: string;
-  readonly count?: number;
+  readonly count?: number | undefined;
   /** Shown as the present page on its own address only: others lie below it. */
   readonly isExact?: boolean;
 };
@@ -96,16 +96,8 @@ export function Frame({ title, groups, below, person, ofPerson, keys, keyRows, a
             </Link>
           </Group>
           <UnstyledButton className="find" onClick={spotlight.open} aria-label={text.keys.palette}>
-            <svg
-              width={16}
-              height={16}
-              viewBox="0 0 16 16"
-              fill="none"
-              stroke="currentColor"
-              strokeWidth={1.5}
-              aria-hidden
-            >
-              <path d="M10.5 10.5 14 14M7 11.5a4.5 4.5 0 1 1 0-9 4.5 4.5 0 0 1 0 9Z" />
+            <svg viewBox="0 0 16 16" width={16} fill="none" stroke="currentColor" aria-hidden>
+              <path strokeWidth={1.5} d="M10.5 10.5 14 14M7 11.5a4.5 4.5 0 1 1 0-9 4.5 4.5 0 0 1 0 9Z" />
             </svg>
             <span className="wide">{text.keys.palette}</span>
             <Kbd className="wide">/</Kbd>

@@ -146,8 +146,7 @@ function Shell({ user, children }: { readonly user: User; readonly children: Rea
   const navigate = useNavigate();
   const tenant = useQuery(read.tenantQuery).data;
   useTakeBack();
-  const tables = useQuery(read.assetTypesQuery).data ?? [];
-  const ofTables = tables.map(({ name, label }) => ({
+  const ofTables = (useQuery(read.assetTypesQuery).data ?? []).map(({ name, label }) => ({
     id: name,
     label,
     description: name,

@@ -1,10 +1,11 @@
 /** A list with a cursor, read page by page. */
 import { type QueryKey, useInfiniteQuery } from '@tanstack/react-query';
 
-/** The cursor in a link to the next page; undefined if there is none. @param name of its parameter */
-export function cursorOf(link: string | null, name = 'cursor'): string | undefined {
+/** The cursor in a link to the next page, which operators' lists call `after`; undefined if there is none. */
+export function cursorOf(link: string | null): string | undefined {
   if (link === null) return undefined;
-  return new URL(link, window.location.origin).searchParams.get(name) ?? undefined;
+  const { searchParams } = new URL(link, window.location.origin);
+  return searchParams.get('cursor') ?? searchParams.get('after') ?? undefined;
 }
 
 type Linked = { readonly links: { readonly next: string | null } };

@@ -19,8 +19,6 @@ export function useWatched<T extends object>(key: QueryKey, read: () => Promise<
     staleTime: WATCHED_EACH_MS,
   });
   const isOutOfDate =
-    shown.data !== undefined &&
-    newest.data !== undefined &&
     !shown.isPlaceholderData &&
     newest.dataUpdatedAt > shown.dataUpdatedAt &&
     JSON.stringify(newest.data) !== JSON.stringify(shown.data);

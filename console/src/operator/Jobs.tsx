@@ -6,8 +6,7 @@ import { bodyOf } from '../api/client';
 import { Act, Asked } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Rows } from '../app/Rows';
-import { api, type Job, type Parked } from './client';
-import { jobsQuery } from './queries';
+import { api, type Job, jobsQuery, type Parked } from './queries';
 import { useWords } from './words';
 
 const COLORS = { running: 'indigo', done: 'green', failed: 'red', cancelled: 'gray' } as const;

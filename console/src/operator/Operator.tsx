@@ -7,15 +7,14 @@ import { useForgottenPages } from '../api/queries';
 import { Frame } from '../app/Frame';
 import { useLanguage } from '../app/language';
 import { Loading, Problem } from '../app/Page';
-import { endSession, enter, useSession } from './client';
-import { overviewQuery } from './queries';
+import { endSession, enter, overviewQuery, useSession } from './queries';
 import { useWords } from './words';
 
 export function Operator() {
   const session = useSession();
   const path = useRouterState({ select: ({ location }) => location.pathname });
   if (path === '/enter') return <Enter />;
-  if (session === undefined) return <NoSession />;
+  if (session === null) return <NoSession />;
   return (
     <OperatorFrame operator={session.operator}>
       <Outlet />
@@ -67,8 +66,7 @@ const PAGES = [
 
 function OperatorFrame({ operator, children }: { readonly operator: string; readonly children: ReactNode }) {
   const { keys } = useLanguage().text;
-  const words = useWords();
-  const { menu } = words;
+  const { menu, title } = useWords();
   const navigate = useNavigate();
   const { checks = [], parked = [] } = useQuery(overviewQuery).data ?? {};
   const troubles = parked.length + checks.filter(({ ok }) => !ok).length;
@@ -79,7 +77,7 @@ function OperatorFrame({ operator, children }: { readonly operator: string; read
   }));
   return (
     <Frame
-      title={words.title}
+      title={title}
       groups={[{ label: menu.watch, entries }]}
       person={operator}
       ofPerson={[{ id: 'end', label: menu.end, onClick: endSession }]}

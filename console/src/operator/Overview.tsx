@@ -6,9 +6,8 @@ import { Chart } from '../app/Chart';
 import { useNumber, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
-import type { Schemas } from './client';
 import { Jobs, ParkedList } from './Jobs';
-import { historyQuery, overviewQuery } from './queries';
+import { historyQuery, overviewQuery, type Schemas } from './queries';
 import { useSize, useWords } from './words';
 
 export function Overview() {

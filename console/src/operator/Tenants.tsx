@@ -1,22 +1,24 @@
-/** The tenants of the installation by name, with what each has and how it fares. */
-import { Badge } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
+/** The tenants of the installation by name, a new one, and one of them: how it fares, what it uses, and work on its rows. */
+import { Badge, Group, NativeSelect, Progress, Stack, Text } from '@mantine/core';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { dataOf } from '../api/client';
 import { type Column, DataTable } from '../app/DataTable';
+import { FormDialog, Opens, SecretOnce, TextField } from '../app/Dialogs';
 import { useNumber, useText } from '../app/language';
-import { Listed, Page } from '../app/Page';
+import { Listed, Loaded, Page } from '../app/Page';
+import { Facts } from '../app/Rows';
 import { SearchField } from '../app/SearchField';
-import type { Tenant } from './client';
-import { NewTenant } from './NewTenant';
-import { tenantsQuery } from './queries';
+import { Jobs, ParkedList } from './Jobs';
+import { api, type Schemas, type Tenant, tenantQuery, tenantsQuery } from './queries';
 import { useSize, useWords } from './words';
 
 export function Tenants() {
-  const words = useWords();
+  const { menu, tenants } = useWords();
   const navigate = useNavigate();
   const { text: search = '' } = getRouteApi('/operator/tenants').useSearch();
   const list = useInfiniteQuery(tenantsQuery(search));
-  const { tenants } = words;
   const { tables, tenant: settings } = useText();
   const number = useNumber();
   const size = useSize();
@@ -37,19 +39,19 @@ export function Tenants() {
     { id: 'model', label: settings.model, isHidden: true, cell: ({ order_model }) => order_model },
   ];
   return (
-    <Page title={words.menu.tenants} actions={<NewTenant />}>
+    <Page title={menu.tenants} actions={<NewTenant />}>
       <SearchField
-        label={words.tenants.search}
+        label={tenants.search}
         value={search}
         onSearch={(text) =>
           void navigate({ to: '/operator/tenants', search: text === '' ? {} : { text }, replace: true })
         }
       />
-      <Listed list={list} none={search === '' ? words.tenants.noneAtAll : words.tenants.none}>
+      <Listed list={list} none={search === '' ? tenants.noneAtAll : tenants.none}>
         {(rows) => (
           <DataTable
             name="operator-tenants"
-            label={words.menu.tenants}
+            label={menu.tenants}
             columns={columns}
             rows={rows}
             rowId={({ name }) => name}
@@ -69,7 +71,7 @@ function fullestOf(quotas: Tenant['quotas']): string {
   return fullest === undefined || fullest.share < 0.01 ? '' : `${fullest.quota} ${Math.round(fullest.share * 100)} %`;
 }
 
-export function TenantState({ tenant }: { readonly tenant: Pick<Tenant, 'parked' | 'filling' | 'behind_seconds'> }) {
+function TenantState({ tenant }: { readonly tenant: Pick<Tenant, 'parked' | 'filling' | 'behind_seconds'> }) {
   const { tenants } = useWords();
   const number = useNumber();
   const { parked, filling, behind_seconds: behind } = tenant;
@@ -85,5 +87,109 @@ export function TenantState({ tenant }: { readonly tenant: Pick<Tenant, 'parked'
     <Badge color={color} miw="max-content">
       {text}
     </Badge>
+  );
+}
+
+/** The credentials of its first admin and of its first API client are shown once. */
+function NewTenant() {
+  const { clients, common, signIn, tenant, users } = useText();
+  const { opening } = useWords();
+  const [given, setGiven] = useState({ name: '', order_model: 'dyn_stock_order', admin_email: '' });
+  const [made, setMade] = useState<Schemas['OpenedTenant']>();
+  const open = async () => {
+    const body = { ...given, admin_email: given.admin_email || undefined } as never;
+    setMade(await dataOf(api.POST('/api/v1/operator/tenants', { body })));
+  };
+  return (
+    <>
+      <Opens label={opening.title}>
+        {(close) => (
+          <FormDialog title={opening.title} label={common.add} act={() => open().then(close)} onClose={close}>
+            {(errorOf) => (
+              <>
+                {(['name', 'admin_email'] as const).map((field) => (
+                  <TextField
+                    key={field}
+                    label={opening[field]}
+                    value={given[field]}
+                    error={errorOf(field)}
+                    onText={(text) => setGiven({ ...given, [field]: text })}
+                  />
+                ))}
+                <NativeSelect
+                  label={tenant.model}
+                  data={['dyn_stock_order', 'dyn_transport_order']}
+                  value={given.order_model}
+                  onChange={({ currentTarget }) => setGiven({ ...given, order_model: currentTarget.value })}
+                />
+              </>
+            )}
+          </FormDialog>
+        )}
+      </Opens>
+      {made !== undefined && (
+        <SecretOnce
+          title={given.name}
+          values={[
+            [signIn.email, made.admin.email],
+            [users.firstPassword, made.admin.password],
+            [clients.id, made.client.client_id],
+            [clients.secret, made.client.client_secret],
+          ]}
+          onClose={() => setMade(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+export function TenantPage() {
+  const { tenants } = useWords();
+  const text = useText();
+  const number = useNumber();
+  const size = useSize();
+  const { tenant } = getRouteApi('/operator/tenants/$tenant').useParams();
+  const log = (
+    <Link to="/operator/log" search={{ stream: `tenant-${tenant}` }}>
+      {tenants.log}
+    </Link>
+  );
+  const quotaFact = ({ quota, used, limit }: Tenant['quotas'][number]) => {
+    const [share, of] = limit === 0 ? [0, text.tenant.noLimit] : [(100 * (used ?? 0)) / limit, number(limit)];
+    return [
+      tenants.quotaOf(quota),
+      <div key={quota}>
+        {used === null ? tenants.unknown : tenants.ofLimit(number(used), of)}
+        <Progress aria-label={quota} value={share} color={share >= 90 ? 'red' : 'indigo'} />
+      </div>,
+    ] as const;
+  };
+  return (
+    <Page title={tenant} actions={log}>
+      <Loaded query={useQuery(tenantQuery(tenant))}>
+        {(found) => (
+          <Stack>
+            <Group>
+              <TenantState tenant={found} />
+              <Text component="bdi">{found.display_name}</Text>
+            </Group>
+            <ParkedList parked={found.parked} />
+            <Facts
+              label={tenant}
+              facts={[
+                [text.tenant.model, found.order_model],
+                [tenants.size, size(found.log_bytes)],
+                [text.tables.records, number(found.records) || '–'],
+                [text.users.title, number(found.users)],
+                [text.clients.title, number(found.clients)],
+                [text.webhooks.title, number(found.webhooks)],
+                ...found.quotas.map(quotaFact),
+              ]}
+            />
+            <Jobs tenant={tenant} />
+          </Stack>
+        )}
+      </Loaded>
+    </Page>
   );
 }

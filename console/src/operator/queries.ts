@@ -1,18 +1,78 @@
-/** What the operator's pages read, by the keys under which it is kept. */
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
-import { bodyOf, dataOf } from '../api/client';
+/** The operator's API: the session that a link has opened, whose token is in this tab's storage and nowhere else, and what pages read. */
+import { infiniteQueryOptions, queryOptions, useQuery } from '@tanstack/react-query';
+import createClient from 'openapi-fetch';
+import type { components, paths } from '../../generated/operator';
+import { bodyOf, clientOptions, dataOf } from '../api/client';
+import { queryClient } from '../api/queries';
 import { cursorOf } from '../app/usePages';
 import type { LogSearch } from '../routes';
-import { api } from './client';
+
+export type Schemas = components['schemas'];
+export type Tenant = Schemas['OperatorTenant'];
+export type Parked = Schemas['Parked'];
+export type Job = Schemas['RowJob'];
+
+type Session = { readonly token: string; readonly operator: string; readonly endsAt: number };
+
+const isSession = (value: unknown): value is Session =>
+  typeof value === 'object' && value !== null && 'token' in value && 'operator' in value && 'endsAt' in value;
+
+const KEPT_AS = 'console.operator';
+
+function kept(): Session | null {
+  try {
+    const found: unknown = JSON.parse(sessionStorage.getItem(KEPT_AS) ?? 'null');
+    return isSession(found) && found.endsAt > Date.now() ? found : null;
+  } catch {
+    return null;
+  }
+}
+
+const sessionQuery = queryOptions({ queryKey: ['session', 'operator'], queryFn: kept, initialData: kept });
+
+function setSession(next: Session | null): void {
+  sessionStorage.setItem(KEPT_AS, JSON.stringify(next));
+  queryClient.setQueryData(sessionQuery.queryKey, next);
+}
+
+export const endSession = (): void => setSession(null);
+
+/** Null while nobody is signed in. */
+export const useSession = (): Session | null => useQuery(sessionQuery).data;
+
+export const api = createClient<paths>({ ...clientOptions, credentials: 'omit' });
+api.use({
+  onRequest({ request }) {
+    const session = kept();
+    if (session !== null) request.headers.set('Authorization', `Bearer ${session.token}`);
+  },
+  onResponse({ response }) {
+    if (response.status === 401) endSession();
+  },
+});
+
+/** A link opens one session, however often the page is rendered. */
+const entering = new Map<string, Promise<void>>();
+
+/** @throws ApiError */
+export function enter(token: string): Promise<void> {
+  const begun = entering.get(token) ?? open(token);
+  entering.set(token, begun);
+  return begun;
+}
+
+async function open(token: string): Promise<void> {
+  const opened = await dataOf(api.POST('/api/v1/operator/sessions', { body: { token } }));
+  setSession({ ...opened, endsAt: Date.now() + opened.expires_in * 1_000 });
+}
 
 /** What an operator watches is read again so often, in milliseconds. */
 const WATCHED_EACH_MS = 5_000;
-const watched = { refetchInterval: WATCHED_EACH_MS };
 
 export const overviewQuery = queryOptions({
   queryKey: ['operator', 'overview'],
   queryFn: () => dataOf(api.GET('/api/v1/operator/overview')),
-  ...watched,
+  refetchInterval: WATCHED_EACH_MS,
 });
 
 export const historyQuery = (minutes: '60' | '1440') =>
@@ -38,18 +98,17 @@ export const tenantQuery = (tenant: string) =>
   queryOptions({
     queryKey: ['operator', 'tenant', tenant],
     queryFn: () => dataOf(api.GET('/api/v1/operator/tenants/{tenant}', { params: { path: { tenant } } })),
-    ...watched,
+    refetchInterval: WATCHED_EACH_MS,
   });
 
-const firstPage = { initialPageParam: undefined as string | undefined };
-const nextPage = ({ links }: { readonly links: { readonly next: string | null } }) => cursorOf(links.next, 'after');
+const nextPage = ({ links }: { readonly links: { readonly next: string | null } }) => cursorOf(links.next);
 
 export const tenantsQuery = (search: string) =>
   infiniteQueryOptions({
     queryKey: ['operator', 'tenants', search],
     queryFn: ({ pageParam: after }) =>
       bodyOf(api.GET('/api/v1/operator/tenants', { params: { query: { search, after } as object } })),
-    ...firstPage,
+    initialPageParam: undefined as string | undefined,
     getNextPageParam: nextPage,
     placeholderData: (before) => before,
   });
