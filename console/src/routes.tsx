@@ -2,7 +2,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { Loading, NotFound } from './app/Page';
-import { PasswordPage, Welcome } from './app/Password';
+import { Welcome } from './app/Password';
 import { Console } from './app/Shell';
 import type { OrderSearch } from './orders/queue';
 
@@ -142,6 +142,7 @@ const pages = [
   at({ ...page('/api-clients'), component: load(() => import('./settings/ApiClients'), 'ApiClients') }),
   at({ ...page('/users'), component: load(() => import('./settings/Users'), 'Users') }),
   at({ ...page('/settings'), component: load(() => import('./settings/Tenant'), 'TenantSettings') }),
+  at({ ...page('/account'), component: load(() => import('./app/Account'), 'Account') }),
   at(page('/welcome')),
   // The frame opens the session.
   at(page('/enter')),
@@ -157,7 +158,6 @@ const pages = [
     validateSearch: logSearch,
     component: load(() => import('./operator/Log'), 'Log'),
   }),
-  at({ ...page('/password'), component: PasswordPage }),
 ] as const;
 
 export const router = createRouter({

@@ -4,7 +4,7 @@ import { addWebhook } from '../acceptance/export.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { scaled } from '../engines/timeScale.js';
 import { startBrowser, Window } from './browser.js';
-import { addOrders } from './people.js';
+import { addOrders, addUser } from './people.js';
 
 const HOSTILE = [
   '<img src=x onerror="document.title=\'owned\'">',
@@ -60,7 +60,7 @@ beforeAll(async () => {
     ['/settings', 'Settings'],
     ['/activity', 'Activity'],
     [`/activity/${Object(entry)[0]?.id}`, /sent a batch/],
-    ['/password', 'Change password'],
+    ['/account', 'Your account'],
     ['/nowhere', 'This page does not exist.'],
   ];
 });
@@ -103,7 +103,7 @@ test('a session that ended elsewhere is found out by reading and by saving, in e
   const { page } = window;
   await page.goto(`http://${acme().host}/console`);
   await window.signIn(acme().admin);
-  await window.goto('/password', 'Change password');
+  await window.goto('/account', 'Your account');
   await page.getByLabel('Present password').fill(acme().admin.password);
   await page.getByLabel('New password').fill('another long password');
   await page.context().clearCookies();
@@ -123,6 +123,34 @@ test('a session that ended elsewhere is found out by reading and by saving, in e
   await second.getByLabel('E-mail address').waitFor();
   expect(await second.evaluate('document.body.innerText')).not.toMatch(/dyn_|Parties|@/);
   await window.close();
+});
+
+test('a person sees where they are signed in, and ends it there', async () => {
+  const person = await addUser(acme(), 'validator');
+  const phone = await Window.open(browser, acme(), { userAgent: 'Mozilla/5.0 (iPhone) Version/17.4 Safari/604.1' });
+  await phone.signIn(person);
+  const window = await Window.open(browser, acme());
+  const { page } = window;
+  await window.signIn(person);
+  await page.getByRole('button', { name: 'validator Smit' }).click();
+  await page.getByRole('menuitem', { name: 'Your account' }).click();
+  await page.getByText('Chrome, Linux').waitFor();
+  await page.getByText('This browser').waitFor();
+  await page.getByText('Safari, iPhone').waitFor();
+  await page.getByRole('main').getByRole('button', { name: 'Sign out', exact: true }).click();
+  await page.getByText('Safari, iPhone').waitFor({ state: 'detached' });
+  await phone.page.reload();
+  await phone.page.getByLabel('E-mail address').waitFor();
+
+  await phone.signIn(person);
+  await page.reload();
+  await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere else' }).click();
+  await page.getByText('Safari, iPhone').waitFor({ state: 'detached' });
+  await phone.page.reload();
+  await phone.page.getByLabel('E-mail address').waitFor();
+  expect(window.complaints).toEqual([]);
+  await Promise.all([phone.close(), window.close()]);
 });
 
 test('speaks Dutch, and says so', async () => {

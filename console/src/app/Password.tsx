@@ -4,9 +4,8 @@ import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ApiError, api, bodyOf, dataOf } from '../api/client';
-import { setSession } from '../api/queries';
+import { queryClient, setSession } from '../api/queries';
 import { useSessionText } from './language';
-import { Page } from './Page';
 import { SessionForm, type Values } from './SignIn';
 
 type Props = {
@@ -31,6 +30,7 @@ export function PasswordForm({ isFirst = false, invited }: Props) {
     onSuccess: ({ user }) => {
       if (invited !== undefined) void navigate({ to: '/', replace: true });
       notifications.show({ message: text.changed });
+      void queryClient.invalidateQueries({ queryKey: ['sessions'] });
       setSession(user);
     },
   });
@@ -47,14 +47,6 @@ export function PasswordForm({ isFirst = false, invited }: Props) {
         error.status === 401 && <a href="/console">{text.linkOver}</a>
       }
     </SessionForm>
-  );
-}
-
-export function PasswordPage() {
-  return (
-    <Page title={useSessionText().change}>
-      <PasswordForm />
-    </Page>
   );
 }
 

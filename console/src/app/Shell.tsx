@@ -141,8 +141,7 @@ function SignedOut() {
 }
 
 function Shell({ user, children }: { readonly user: User; readonly children: ReactNode }) {
-  const { text } = useLanguage();
-  const { keys, menu } = text;
+  const { keys, menu, ...text } = useLanguage().text;
   const navigate = useNavigate();
   const tenant = useQuery(read.tenantQuery).data;
   useTakeBack();
@@ -165,7 +164,7 @@ function Shell({ user, children }: { readonly user: User; readonly children: Rea
     ['g w', '/webhooks', text.webhooks.title],
   ] as const;
   const ofPerson = [
-    { id: 'password', label: text.signIn.change, onClick: goTo('/password') },
+    { id: 'account', label: text.account.title, onClick: goTo('/account') },
     { id: 'sign-out', label: menu.signOut, onClick: () => signOut.mutate() },
   ];
   const adds = [

@@ -52,7 +52,7 @@ type FormProps = {
   readonly why?: string;
   /** Of the button. */
   readonly label: string;
-  /** The first has the focus. */
+  /** The first has the focus of a form with a title, which has the page for itself. */
   readonly fields: readonly FieldProps[];
   /** Given the values by the names. */
   readonly send: (values: Values) => Promise<unknown>;
@@ -93,7 +93,7 @@ export function SessionForm({ title, why, label, fields, send, children }: FormP
         <Field
           key={field.name}
           {...field}
-          autoFocus={at === fields.findIndex(({ value }) => value === undefined)}
+          autoFocus={title !== undefined && at === fields.findIndex(({ value }) => value === undefined)}
           error={errors[field.name]?.join(' ')}
         />
       ))}

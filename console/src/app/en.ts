@@ -86,6 +86,13 @@ export const en = {
     },
   },
   signIn,
+  account: {
+    title: 'Your account',
+    sessions: 'Where you are signed in',
+    isThis: 'This browser',
+    since: 'since',
+    endOthers: 'Sign out everywhere else',
+  },
   status: {
     pending_validation: 'Pending validation',
     saved: 'Saved',

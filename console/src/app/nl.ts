@@ -86,6 +86,13 @@ export const nl: Text = {
     },
   },
   signIn,
+  account: {
+    title: 'Uw account',
+    sessions: 'Waar u bent ingelogd',
+    isThis: 'Deze browser',
+    since: 'sinds',
+    endOthers: 'Overal elders uitloggen',
+  },
   status: {
     pending_validation: 'Te valideren',
     saved: 'Opgeslagen',
