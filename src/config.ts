@@ -65,14 +65,14 @@ export const settings = {
   HOST: z.string().default('127.0.0.1').describe('Address the HTTP server listens on; 0.0.0.0 for all'),
   DATA_DIR: path
     .prefault('data')
-    .describe('Directory of the embedded engines, and of what each process keeps for itself; made when it is missing'),
+    .describe('Directory of the embedded engines, and of what each process keeps for itself'),
   BASE_HOST: hostName('assets.example.com')
     .default('localhost')
     .describe('Host name under which tenants live: <tenant>.<BASE_HOST>'),
   OPERATOR_HOST: hostName('operator.example.com')
     .default('operator.service.localhost')
     .describe(
-      "Host name of the operator's console (`dynamic-assets console`), which no tenant can have; the default is reached on this machine alone, or through a tunnel",
+      "Host name of the operator's console (`dynamic-assets console`); the default is reached on this machine alone, or through a tunnel",
     ),
   DEFAULT_TENANT: z.string().optional().describe('Tenant of requests to a bare host name or an IP address'),
   LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')
@@ -93,7 +93,7 @@ export const settings = {
     .describe('full: an acknowledged write survives power loss; normal: only a crash of the process'),
   // Longer than /health/ready waits for an engine.
   REQUEST_TIMEOUT_MS: integer(10_000, 4000, 600_000).describe(
-    'Longest time of a request with all its waits, in milliseconds, without the arrival of its body; then 503, which says whether anything may have been written',
+    'Longest time of a request with all its waits, in milliseconds, without the arrival of its body; then 503',
   ),
   WRITE_WAIT_MS: integer(5000, 0, 60000).describe(
     'How long the answer to a write waits until reads show the write, in milliseconds',
@@ -106,31 +106,27 @@ export const settings = {
     .string()
     .regex(/^[A-Za-z0-9\-._~+/]{16,200}=*$/, 'must be 16 to 200 letters, digits or any of -._~+/')
     .optional()
-    .describe(
-      'Bearer token that /metrics requires; if unset, it answers only programs on this machine, at localhost or BASE_HOST',
-    ),
+    .describe('Bearer token that /metrics requires; if unset, it answers only programs on this machine'),
   OTEL_EXPORTER_OTLP_ENDPOINT: url(['http:', 'https:'], 'http://127.0.0.1:4318').describe(
-    'Where traces are sent (OTLP over HTTP); if unset, none are made. OpenTelemetry reads its other variables itself',
+    'Where traces are sent (OTLP over HTTP); if unset, none are made',
   ),
   TOKEN_TTL_SECONDS: integer(3600, 10, 86400).describe('Validity of an access token'),
   RATE_LIMIT_PER_SECOND: integer(10_000, 1, 1_000_000).describe(
-    'Requests a second of each API client, each user, and each network before the caller is known; a tenant can only lower it',
+    'Requests a second of each API client, each user, and each network before the caller is known',
   ),
   QUOTA_LOG_BYTES: integer(20_000_000_000, 0, 1e15).describe(
-    'Bytes that a tenant may have in the event log; more is 507, as with the other quota; `dynamic-assets tenant quotas` sets those of one tenant; 0 for no limit',
+    'Bytes that a tenant may have in the event log; more is 507; 0 for no limit. `dynamic-assets tenant quotas` sets those of one tenant',
   ),
   QUOTA_RECORDS: integer(10_000_000, 0, 1e12).describe('Records of a tenant; 0 for no limit'),
   DISK_RESERVE: integer(1_000_000_000, 0, 1e15).describe(
-    'Bytes kept free on the disk of DATA_DIR, with any embedded engine: below it, changes that need room are 507; 0 for no reserve',
+    'Bytes kept free on the disk of DATA_DIR, with any embedded engine: below it, changes that need room are 507',
   ),
   CHECKPOINT_MINUTES: integer(60, 0, 10_080).describe(
-    'Minutes between two signed checkpoints of the event log; 0: only "dynamic-assets audit checkpoint" and the first proof make some',
+    'Minutes between two signed checkpoints of the event log; 0: none by itself',
   ),
   CHECKPOINT_DIR: path
     .optional()
-    .describe(
-      'Directory that gets a file with each signed checkpoint, best on another machine: an audit compares them',
-    ),
+    .describe('Directory that gets a file with each signed checkpoint, best on another machine'),
   WEBHOOK_ALLOWED_NETWORKS: z
     .string()
     .default('')
@@ -161,7 +157,7 @@ export const settings = {
     .transform((keys) => keys.map((key) => Buffer.from(key, 'base64')))
     .optional()
     .describe(
-      'Key that seals webhook secrets and the keys that sign tokens, 32 bytes in base64, the same for all processes; if unset, one is made and kept in DATA_DIR. Of several, separated by commas, the first seals and all open',
+      'Key that seals webhook secrets and the keys that sign tokens, 32 bytes in base64, the same for all processes; if unset, one is kept in DATA_DIR. Of several, separated by commas, the first seals and all open',
     ),
 } as const;
 
