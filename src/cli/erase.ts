@@ -1,7 +1,6 @@
 /** The command `erase`: personal data of the past that is no longer shown (GDPR article 17). */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ERASURES_LOOKED_AT_EVERY_MS } from '../adapters/eventstore/everyStore.js';
-import { eraseRecord, eraseUser } from '../commands/erasures.js';
 import { tenantNow } from '../commands/identity/directoryWriter.js';
 import { MAX_REASON_LENGTH } from '../domain/limits.js';
 import { ERASURES_STREAM } from '../domain/streams.js';
@@ -9,6 +8,7 @@ import { Progress } from '../projections/progress.js';
 import { userOf } from '../service/directoryUse.js';
 import { openRowReads } from '../service/engines.js';
 import { command, list, required, text } from './command.js';
+import { eraseRecord, eraseUser } from './erasures.js';
 import { UsageError } from './errors.js';
 import { operator, type Tools, withTenant } from './operator.js';
 
@@ -27,17 +27,20 @@ export const erase = command({
     user: text('<id>', 'instead of a record: id of a user who has been removed'),
     reason: required('<text>', 'why; it is kept in the log and in the activity, so it names nobody'),
   },
-  async run(given) {
-    const { tenant, table, record, user, reason } = given;
+  async run({ tenant, table = '', record = '', order, fields, user, reason }) {
     if (reason.trim() === '' || reason.length > MAX_REASON_LENGTH)
       throw new UsageError(`--reason has 1 to ${MAX_REASON_LENGTH} characters.`);
-    const isWhole = user === undefined ? table !== undefined && record !== undefined : (table ?? record) === undefined;
+    const isWhole = user === undefined ? table !== '' && record !== '' : table + record === '';
     if (!isWhole) throw new UsageError('Name --table and --record, or --user.');
     if (user !== undefined && !/^[1-9]\d{0,14}$/.test(user))
       throw new UsageError('--user is a number: see the activity.');
     return withTenant(tenant, async (tools) => {
-      const erased = user === undefined ? await eraseRecordOf(tools, given) : { user };
-      if (user !== undefined) await eraseUser(tools.commands, operator(tenant), { userId: Number(user), reason });
+      const { commands } = tools;
+      const by = operator(tenant);
+      const name = { table, id: record.toLowerCase(), orderId: order?.toLowerCase(), fields, reason };
+      const erased =
+        user === undefined ? await eraseRecord(commands, by, await tenantNow(commands, tenant), name) : { user };
+      if (user !== undefined) await eraseUser(commands, by, { userId: Number(user), reason });
       const shown = await waitForRows(tools, tenant);
       // By then each running process knows it.
       await delay(2 * ERASURES_LOOKED_AT_EVERY_MS);
@@ -52,20 +55,6 @@ export const erase = command({
     'The log and its backups keep the bytes: see "dynamic-assets migrate --erase" and the guide "Audit".',
   ],
 });
-
-type Erasure = {
-  readonly tenant: string;
-  readonly table: string | undefined;
-  readonly record: string | undefined;
-  readonly order: string | undefined;
-  readonly fields: readonly string[] | undefined;
-  readonly reason: string;
-};
-
-async function eraseRecordOf({ commands }: Tools, { tenant, table = '', record = '', order, fields, reason }: Erasure) {
-  const name = { table, id: record.toLowerCase(), orderId: order?.toLowerCase(), fields, reason };
-  return eraseRecord(commands, operator(tenant), await tenantNow(commands, tenant), name);
-}
 
 const SHOWN_WITHIN_MS = 30_000;
 

@@ -2,8 +2,7 @@
  * Erasure (GDPR article 17): which values of the log's past are no longer shown, and events without them. An erasure concerns
  * what was written before it; what is written later is shown.
  */
-import type { AssetType } from './assetTypes/assetType.js';
-import { ERASED, type Fields, type FieldValue, fieldRules, ownValue } from './assetTypes/fieldTypes.js';
+import { ERASED, type Fields, type FieldValue, ownValue } from './assetTypes/fieldTypes.js';
 import { isObject } from './assetTypes/recordSchema.js';
 import type { EventOf, ReadEvent } from './eventTypes.js';
 import { withoutNulls } from './referenceTable/decide.js';
@@ -41,24 +40,6 @@ type OfTenant = {
   readonly records: Map<string, readonly Erasure[]>;
   readonly users: Set<string>;
 };
-
-/**
- * What is in the place of a field's value; undefined if the field cannot be erased: what the service sets, and what says
- * where a part belongs.
- * @param mark in the place of a unique key, which must stay unique
- */
-export function erasedValue(
-  { fields, retired = [], uniqueField, custom }: AssetType,
-  name: string,
-  mark: string,
-): FieldValue | undefined {
-  const field = [...fields, ...retired].find((each) => each.name === name);
-  if (field === undefined || field.readOnly === true || field.format !== undefined || field.oneOf !== undefined)
-    return undefined;
-  if (name === uniqueField) return mark;
-  if (!field.required || field.custom === true || custom === true || field.list === true) return null;
-  return fieldRules(field.type).erased;
-}
 
 /** The erasures of a log. */
 export class Erasures {

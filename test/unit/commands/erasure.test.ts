@@ -1,6 +1,7 @@
 /** An erasure may die before or after any of its appends: repeated as a whole, it erases all that was written before it. */
+
+import { eraseRecord } from '#app/cli/erasures.js';
 import type { Commands } from '#app/commands/context.js';
-import { eraseRecord } from '#app/commands/erasures.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
 import { upsertBatch } from '#app/commands/referenceTables/batches.js';
 import { type ErasureRecorded, Erasures } from '#app/domain/erasure.js';

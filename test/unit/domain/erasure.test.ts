@@ -1,7 +1,8 @@
 /** What stands in the place of an erased value, also when it is erased once more. That no answer has it is tried over HTTP. */
 
+import { erasedValue } from '#app/cli/erasures.js';
 import { ERASED } from '#app/domain/assetTypes/fieldTypes.js';
-import { Erasures, erasedValue } from '#app/domain/erasure.js';
+import { Erasures } from '#app/domain/erasure.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { readEvent } from './readEvent.js';
 

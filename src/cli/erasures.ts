@@ -2,20 +2,21 @@
  * Erases a record, an order, a part of an order or a user (GDPR article 17): the values leave the current state by an event as
  * of any change, and `ErasureRecorded` says which values of earlier events are no longer shown.
  */
+
+import { type Caller, ConflictError, NotFoundError, ValidationError } from '../commands/context.js';
+import type { DirectoryCommands } from '../commands/identity/directoryWriter.js';
+import { known } from '../commands/tables.js';
+import { appendEvents, type Loaded, loadStream, NO_STREAM, writeStream } from '../commands/writeStream.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { ERASED, type Fields } from '../domain/assetTypes/fieldTypes.js';
+import { ERASED, type Fields, type FieldValue, fieldRules } from '../domain/assetTypes/fieldTypes.js';
 import { orderEffects, type RowEffect, tableEffects } from '../domain/effects.js';
-import { type ErasedRecord, type ErasureRecorded, erasedValue } from '../domain/erasure.js';
+import type { ErasedRecord, ErasureRecorded } from '../domain/erasure.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent } from '../domain/identity/events.js';
 import type { OrderEvent, OrderStatus } from '../domain/order/events.js';
 import type { RecordChanged, ReferenceTableEvent } from '../domain/referenceTable/events.js';
 import { ERASURES_STREAM, orderStream, tableStream, tenantStream, usersStream } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { type Caller, ConflictError, NotFoundError, ValidationError } from './context.js';
-import type { DirectoryCommands } from './identity/directoryWriter.js';
-import { known } from './tables.js';
-import { appendEvents, type Loaded, loadStream, NO_STREAM, writeStream } from './writeStream.js';
 
 type Place = {
   readonly table: string;
@@ -69,6 +70,24 @@ export async function eraseUser(
       `The user ${userId} can still sign in: an admin of the tenant removes the user first, on the platform.`,
     );
   await recordErasure(commands, caller, { userId, fields: USER_FIELDS, reason }, { tenant: caller.tenant, userId });
+}
+
+/**
+ * What is in the place of a field's value; undefined if the field cannot be erased: what the service sets, and what says
+ * where a part belongs.
+ * @param mark in the place of a unique key, which must stay unique
+ */
+export function erasedValue(
+  { fields, retired = [], uniqueField, custom }: AssetType,
+  name: string,
+  mark: string,
+): FieldValue | undefined {
+  const field = [...fields, ...retired].find((each) => each.name === name);
+  if (field === undefined || field.readOnly === true || field.format !== undefined || field.oneOf !== undefined)
+    return undefined;
+  if (name === uniqueField) return mark;
+  if (!field.required || field.custom === true || custom === true || field.list === true) return null;
+  return fieldRules(field.type).erased;
 }
 
 /** @throws ValidationError for fields that are not there, or that cannot be erased */
