@@ -6,6 +6,7 @@ import type { Application } from '../commands/application.js';
 import type { Commands } from '../commands/context.js';
 import { exportSnapshot, loadOrder } from '../commands/orders/orderStream.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
+import { exampleOf } from '../commands/webhooks/exampleOrder.js';
 import type { DomainEvent } from '../commands/writeStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import { orderDocument } from '../domain/order/document.js';
@@ -19,7 +20,6 @@ import {
 import { orderStream, tableStream } from '../domain/streams.js';
 import { payloadVersion } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
-import { exampleOf } from '../domain/webhook/exampleOrder.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { WebhookRequest } from './httpsTransport.js';
 

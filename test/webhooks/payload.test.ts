@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tenantOf } from '#app/commands/tables.js';
+import { exampleOf } from '#app/commands/webhooks/exampleOrder.js';
 import { payloadVersion, WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '#app/domain/webhook/catalogue.js';
 import type { DeliverySubject } from '#app/domain/webhook/events.js';
-import { exampleOf } from '#app/domain/webhook/exampleOrder.js';
 import { makeBody } from '#app/webhooks/webhookRequest.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
 import { Story, webhook } from './story.js';

@@ -1,8 +1,8 @@
 /** What a test of a webhook sends: an order of one record of each table of the tenant, or what a batch did. */
-import type { AssetType, RecordView } from '../assetTypes/assetType.js';
-import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
-import { orderDocument } from '../order/document.js';
-import type { WebhookEventKind } from './catalogue.js';
+import type { AssetType, RecordView } from '../../domain/assetTypes/assetType.js';
+import { type Fields, ownValue } from '../../domain/assetTypes/fieldTypes.js';
+import { orderDocument } from '../../domain/order/document.js';
+import type { WebhookEventKind } from '../../domain/webhook/catalogue.js';
 
 const TIME = '2026-11-21T03:11:47.123456Z';
 const APPROVER = { id: 7, first_name: 'Eva', last_name: 'Smit', locale: 'nl_NL', email: 'eva@acme.example' };
