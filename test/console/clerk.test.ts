@@ -320,10 +320,10 @@ test('rows of a sheet are pasted into the lines; a problem leads to its field an
   const { page } = window;
   await window.signIn(clerk);
   await window.goto(`/orders/${order.id}`, /SHEET/);
-  await page.getByRole('button', { name: /delivery_date/ }).click();
+  await page.getByRole('button', { name: /^Delivery date: / }).click();
   await page.getByLabel('Delivery date', { exact: true }).and(page.locator(':focus')).fill('2026-12-24');
-  await page.getByRole('button', { name: /delivery_date/ }).waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: /item_id/ }).waitFor();
+  await page.getByRole('button', { name: /^Delivery date: / }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: /^1: Item: / }).waitFor();
   const item = page.getByRole('combobox', { name: 'Item, 1' });
   await item.fill('qqqq');
   await page.getByText('Nothing found').locator('visible=true').waitFor();
@@ -331,7 +331,7 @@ test('rows of a sheet are pasted into the lines; a problem leads to its field an
   await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(sheet)})`);
   await window.press('Control+v');
   await page.getByText('Not found, and left empty: No such item').waitFor();
-  await page.getByRole('button', { name: /item_id/ }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: /^1: Item: / }).waitFor({ state: 'detached' });
   await window.screenshot('clerk-pasted');
   await page.getByRole('button', { name: 'Remove this line, 3' }).click();
   await page.context().setOffline(true);

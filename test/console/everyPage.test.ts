@@ -159,6 +159,14 @@ test('speaks Dutch, and says so', async () => {
   await page.goto(`http://${acme().host}/console`);
   await page.getByRole('heading', { name: 'Inloggen' }).waitFor();
   expect(await page.evaluate('document.documentElement.lang')).toBe('nl');
+  await page.getByLabel('E-mailadres').fill(acme().admin.email);
+  await page.getByLabel('Wachtwoord').first().fill(acme().admin.password);
+  await page.keyboard.press('Enter');
+  await page.getByRole('navigation').waitFor();
+  await window.goto(pages.find(([, heading]) => String(heading) === '/constructor/')?.[0] ?? '', /constructor/);
+  for (const problem of ['Delivery date: niets ingevuld.', '1: Quantity: moet meer dan 0 zijn.'])
+    await page.getByRole('button', { name: problem }).waitFor();
+  await window.screenshot('clerk-problems-nl');
   await window.close();
 });
 

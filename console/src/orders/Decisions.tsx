@@ -7,6 +7,7 @@ import { FormDialog } from '../app/Dialogs';
 import { useKeys } from '../app/keys';
 import { useText } from '../app/language';
 import { approve } from './approveLater';
+import { useProblemText } from './Problems';
 
 /** @param reasons one a line @throws ApiError */
 export function reject(id: string, reasons: string) {
@@ -27,6 +28,7 @@ type Props = {
 /** What has problems is approved with a reason, and is sent at once. */
 export function Decision({ order, action, onDone, isPending = false, onSimple }: Props) {
   const { orders } = useText();
+  const say = useProblemText();
   const [isOpen, setOpen] = useState(false);
   const [reason, setReason] = useState('');
   const isRejection = action === 'reject';
@@ -56,7 +58,7 @@ export function Decision({ order, action, onDone, isPending = false, onSimple }:
             <>
               <List size="sm">
                 {!isRejection &&
-                  order.problems.map(({ field, message }) => <List.Item key={field}>{message}</List.Item>)}
+                  order.problems.map((problem) => <List.Item key={problem.field}>{say(problem)}</List.Item>)}
               </List>
               <Textarea
                 data-autofocus

@@ -1,5 +1,5 @@
 /** What a clerk looks at first: who wants what, by when, and how sure the platform is. */
-import { Group, Paper, Stack, Text } from '@mantine/core';
+import { Badge, Group, Paper, Stack, Text } from '@mantine/core';
 import { memo, type ReactNode } from 'react';
 import type { AnyRecord, Order, OrderRow } from '../api/client';
 import { useLanguage, useText } from '../app/language';
@@ -78,4 +78,21 @@ function useTotal(order: Order): string | undefined {
   const { currency_code: currency } = order as { readonly currency_code?: string | null };
   const digits = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
   return `${currency ?? ''} ${new Intl.NumberFormat(language, digits).format(total)}`.trim();
+}
+
+const COLOURS = {
+  pending_validation: 'gray',
+  saved: 'gray',
+  validated: 'blue',
+  rejected: 'dark',
+  submitted: 'cyan',
+  submit_failed: 'red',
+  completed: 'green',
+  failed: 'red',
+} as const;
+
+export function StatusBadge({ status }: { readonly status: OrderRow['processing_status'] }) {
+  const text = useText();
+  if (status === null) return null;
+  return <Badge color={COLOURS[status]}>{text.status[status]}</Badge>;
 }

@@ -36,9 +36,9 @@ export function FieldInput(props: Props) {
     const shared = { label, isInGrid, onChange, error, isDisabled };
     return <LookUp {...shared} table={table} keyField={key} value={orNull(textOf(value))} record={record} />;
   }
+  const isNumber = field.type === 'Decimal' || field.type === 'Integer';
   if (isDisabled) {
     const shown = field.type === 'Boolean' ? (value === true ? '✓' : '') : textOf(value);
-    const isNumber = field.type === 'Decimal' || field.type === 'Integer';
     const text = isNumber ? numberText(value, decimalMark(language)) : shown;
     return <FieldText label={isInGrid ? undefined : label}>{text}</FieldText>;
   }
@@ -47,37 +47,23 @@ export function FieldInput(props: Props) {
     error,
   };
   const Input = isInGrid ? CellInput : TextInput;
-  switch (field.type) {
-    case 'Boolean':
-      return (
-        <Checkbox
-          {...shared}
-          checked={value === true}
-          onChange={({ currentTarget }) => onChange(currentTarget.checked)}
-        />
-      );
-    case 'Integer':
-    case 'Decimal':
-      return (
-        <NumberField {...shared} as={Input} isInteger={field.type === 'Integer'} value={value} onChange={onChange} />
-      );
-    case 'LongText':
-      if (isInGrid) break;
-      return (
-        <Textarea
-          {...shared}
-          autosize
-          maxRows={8}
-          value={textOf(value)}
-          onChange={({ currentTarget }) => onChange(orNull(currentTarget.value))}
-        />
-      );
-    default:
-  }
+  const Long = !isInGrid && field.type === 'LongText' ? Textarea : Input;
+  if (isNumber)
+    return (
+      <NumberField {...shared} as={Input} isInteger={field.type === 'Integer'} value={value} onChange={onChange} />
+    );
+  if (field.type === 'Boolean')
+    return (
+      <Checkbox
+        {...shared}
+        checked={value === true}
+        onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+      />
+    );
   return (
-    <Input
+    <Long
       {...shared}
-      type={field.type === 'Date' ? 'date' : 'text'}
+      {...(Long === Textarea ? { autosize: true, maxRows: 8 } : { type: field.type === 'Date' ? 'date' : 'text' })}
       maxLength={field.max_length ?? undefined}
       value={textOf(value)}
       onChange={({ currentTarget }) => onChange(orNull(currentTarget.value))}

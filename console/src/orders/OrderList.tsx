@@ -12,10 +12,9 @@ import { useRoles } from '../app/useRoles';
 import { useWatched } from '../app/useWatched';
 import type { OrdersSearch } from '../routes';
 import { Bulk } from './Bulk';
-import { accuracyText, DeliveryDate } from './Facts';
+import { accuracyText, DeliveryDate, StatusBadge } from './Facts';
 import { Filters, isFiltered, Views } from './Filters';
 import { ARCHIVE, type OrderSearch, placeOf, type Queue, REFUSED, readQueue, TO_VALIDATE } from './queue';
-import { StatusBadge } from './StatusBadge';
 
 export const ToValidate = () => <OrderList queue={TO_VALIDATE} />;
 export const Refused = () => <OrderList queue={REFUSED} />;

@@ -26,13 +26,12 @@ import {
   withField,
   writableFields,
 } from './draft';
-import { Facts } from './Facts';
+import { Facts, StatusBadge } from './Facts';
 import { FieldInput } from './FieldInput';
 import { namesOfParts, OrderHistory } from './OrderHistory';
 import { PartsGrid } from './PartsGrid';
 import { Conflict, Notes, useMessages } from './Problems';
 import { nextOrder, type OrderSearch, queueOf, readAround } from './queue';
-import { StatusBadge } from './StatusBadge';
 
 type Read = { readonly order: Order; readonly tag: string | null };
 

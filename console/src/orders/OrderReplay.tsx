@@ -6,12 +6,14 @@ import { useNumber, useText, When } from '../app/language';
 import { Listed, Page } from '../app/Page';
 import { usePages } from '../app/usePages';
 import { Entry } from './OrderHistory';
+import { useProblemText } from './Problems';
 
 type Step = Schemas['ReplayStep'];
 
 export function OrderReplay() {
   const { orderId } = getRouteApi('/orders/$orderId/replay').useParams();
   const text = useText();
+  const say = useProblemText();
   const replay = usePages(['orders', 'replay', orderId], (cursor) => {
     const params = { path: { order_id: orderId }, query: { cursor } as object };
     return bodyOf(api.GET('/api/v1/platform/orders/{order_id}/replay', { params }));
@@ -37,9 +39,9 @@ export function OrderReplay() {
               <Entry key={step.id} entry={step} orderId={orderId}>
                 {step.problems.length > 0 && (
                   <Alert color="orange" p="xs" title={text.orders.problems}>
-                    {step.problems.map(({ field, message }) => (
-                      <Text key={field} size="sm">
-                        {message}
+                    {step.problems.map((problem) => (
+                      <Text key={problem.field} size="sm">
+                        {say(problem)}
                       </Text>
                     ))}
                   </Alert>

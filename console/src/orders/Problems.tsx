@@ -2,7 +2,7 @@
 import { Alert, Anchor, Group, List, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { type AnyRecord, ApiError, type Order } from '../api/client';
+import { type AnyRecord, ApiError, type AssetType, type Order, type OrderProblem } from '../api/client';
 import { useText } from '../app/language';
 import { valueText } from '../app/Rows';
 import { type Both, type Draft, drafted, type Fields, isSame, partsIn } from './draft';
@@ -12,15 +12,29 @@ import type { PartNames } from './OrderHistory';
 /** About the field at this path, such as `lines.0.item_id`. */
 type Message = { readonly field: string; readonly message: string };
 
+/** A problem in the person's language, with the label of its field. */
+export function useProblemText(): (problem: OrderProblem) => string {
+  const { orders } = useText();
+  const infos = useQueryClient().getQueriesData<AssetType>({ queryKey: ['info'] });
+  const fields = infos.flatMap(([, info]) => info?.fields ?? []);
+  return ({ field, code }) => {
+    const name = field.split('.').at(-1) ?? '';
+    const label = fields.find((each) => each.name === name)?.label ?? name.replaceAll('_', ' ');
+    return orders[code](label.charAt(0).toUpperCase() + label.slice(1).replace(/ id$/, ''));
+  };
+}
+
 /** What still holds of the order's problems and of a refused save: each until its field has another value. */
 export function useMessages(order: Order, draft: Draft, refusal: Error | null, sent: Draft) {
   const now = drafted(order, draft);
+  const say = useProblemText();
   const still = (then: Fields, messages: readonly Message[]) =>
     messages.flatMap(({ message, field }): readonly Message[] => {
       const path = pathNow(then, now, field);
       return path === undefined ? [] : [{ field: path, message }];
     });
-  const problems = still(order, order.problems);
+  const own = order.problems.map((problem) => ({ field: problem.field, message: say(problem) }));
+  const problems = still(order, own);
   const refused = Object.entries(refusal instanceof ApiError ? refusal.fields : {});
   const refusals = refused.map(([field, messages]) => ({ field, message: messages.join(' ') }));
   const all = [...problems, ...still(drafted(order, sent), refusals)];
