@@ -65,25 +65,16 @@ export async function nextOrder(
   id: string,
   isDone: (id: string) => boolean,
 ): Promise<Place | undefined> {
-  const isNext = (row: OrderRow): boolean => row.id !== id && !isDone(row.id);
-  const { place = 0 } = search;
-  return (await firstFrom(search, place, id, isNext)) ?? (await firstFrom(search, 0, undefined, isNext));
-}
-
-async function firstFrom(
-  search: OrderSearch,
-  start: number,
-  behind: string | undefined,
-  isNext: (row: OrderRow) => boolean,
-): Promise<Place | undefined> {
-  for (let place = start; ; ) {
+  for (let [place, isBehind] = [search.place ?? 0, true]; ; ) {
     const { rows, first, total } = await readAround(search, place);
-    const own = rows.findIndex(({ id }) => id === behind);
+    const own = isBehind ? rows.findIndex((row) => row.id === id) : -1;
     const from = own < 0 ? place - first : own + 1;
-    const at = rows.findIndex((row, index) => index >= from && isNext(row));
+    const at = rows.findIndex((row, index) => index >= from && row.id !== id && !isDone(row.id));
     const found = rows[at];
     if (found !== undefined) return { id: found.id, place: first + at };
     place = first + PAGE_SIZE;
-    if (place >= total) return undefined;
+    if (place < total) continue;
+    if (!isBehind) return undefined;
+    [place, isBehind] = [0, false];
   }
 }
