@@ -50,8 +50,8 @@ export const session: Resource = {
   schemas: {
     OwnSession: sessionView.schema,
     Session: json.closedObject({
-      token: { type: 'string' },
-      expires_in: { type: 'integer' },
+      token: json.text,
+      expires_in: json.count,
       user: json.ref('User'),
     }),
   },

@@ -1,16 +1,12 @@
 /** Sign-ins, and what was refused to people; ended sessions; links to the operator's console. In the log, so in every process. */
 import type { AccessEvent, OperatorEvent, SessionEvent, SessionOf } from '../../domain/identity/events.js';
 import { accessStream, operatorLinkStream, sessionStream } from '../../domain/streams.js';
-import type { Position } from '../../ports/eventStore.js';
 import { type Caller, ConflictError } from '../context.js';
 import { appendEvents, beginStream, type LogAccess } from '../writeStream.js';
 import { type DirectoryCommands, waitUntilKnown } from './directoryWriter.js';
 
-export async function recordAccess(
-  log: LogAccess,
-  caller: Caller,
-  event: AccessEvent | SessionEvent,
-): Promise<Position> {
+/** @returns the position of the event */
+export async function recordAccess(log: LogAccess, caller: Caller, event: AccessEvent | SessionEvent) {
   const { tenant } = caller;
   const isOfSession = event.type === 'SignedIn' || event.type === 'SessionEnded';
   const stream = isOfSession ? sessionStream(tenant, event.data.sessionId) : accessStream(tenant);
