@@ -3,19 +3,23 @@ import {
   Alert,
   Button,
   type ButtonProps,
+  Checkbox,
   Code,
   CopyButton,
   Group,
   Modal,
+  Select,
   Stack,
   Text,
+  Textarea,
   TextInput,
   type TextInputProps,
 } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ChangeEvent, type ReactNode, useEffect, useState } from 'react';
 import { ApiError } from '../api/client';
 import { useText } from './language';
+import { MomentInput } from './MomentInput';
 import { Problem } from './Page';
 
 /** After what was done, all that is shown is read again. */
@@ -74,6 +78,70 @@ type TextFieldProps = Omit<TextInputProps, 'onChange'> & { readonly onText: (tex
 export const TextField = ({ onText, ...more }: TextFieldProps) => (
   <TextInput {...more} onChange={({ currentTarget }) => onText(currentTarget.value)} />
 );
+
+/** What a value is says how it is entered: a text, one of some choices, some of them, or yes or no. */
+type Value = string | boolean | readonly string[];
+type Choice = string | { readonly value: string; readonly label: string };
+type Input = {
+  readonly name: string;
+  readonly label: string;
+  readonly description?: string | undefined;
+  readonly required?: boolean;
+  readonly choices?: readonly Choice[];
+  readonly isLong?: boolean;
+  readonly isMoment?: boolean;
+};
+
+type InputsDialogProps<Values> = Pick<FormDialogProps, 'title' | 'label' | 'onClose'> & {
+  readonly inputs: readonly Input[];
+  /** Each input has one at the beginning. */
+  readonly values: Values;
+  readonly send: (values: Values) => Promise<unknown>;
+  /** Below the inputs: what they come to. */
+  readonly children?: (values: Values) => ReactNode;
+};
+
+/** A form of some inputs, each with what the service says of it. */
+export function InputsDialog<Values extends object>(props: InputsDialogProps<Values>) {
+  const { inputs, values: given, send, children, ...more } = props;
+  const [values, setValues] = useState(given);
+  const read = (name: string): Value => (values as { readonly [name: string]: Value })[name] ?? '';
+  const isReady = inputs.every(({ name, required }) => required !== true || read(name) !== '');
+  return (
+    <FormDialog {...more} act={() => send(values)} isReady={isReady} size="lg">
+      {(errorOf) => (
+        <>
+          {inputs.map(({ name, choices = [], isLong = false, isMoment = false, ...input }, at) => {
+            const value = read(name);
+            const set = (next: Value) => setValues({ ...values, [name]: next });
+            const shared = { ...input, error: errorOf(name), 'data-autofocus': at === 0 };
+            if (typeof value === 'boolean')
+              return <Checkbox key={name} {...shared} checked={value} onChange={() => set(!value)} />;
+            if (typeof value === 'object')
+              return (
+                <Checkbox.Group key={name} {...shared} value={[...value]} onChange={set}>
+                  <Stack gap="xs" pt="xs">
+                    {choices.map((choice) => {
+                      const one = typeof choice === 'string' ? { value: choice, label: choice } : choice;
+                      return <Checkbox key={one.value} {...one} />;
+                    })}
+                  </Stack>
+                </Checkbox.Group>
+              );
+            const text = { ...shared, value };
+            if (choices.length > 0)
+              return <Select key={name} {...text} data={[...choices]} onChange={(next) => set(next ?? value)} />;
+            if (isMoment) return <MomentInput key={name} {...text} onChange={set} />;
+            if (!isLong) return <TextField key={name} {...text} onText={set} />;
+            const onChange = ({ currentTarget }: ChangeEvent<HTMLTextAreaElement>) => set(currentTarget.value);
+            return <Textarea key={name} {...text} autosize maxRows={10} className="mono" onChange={onChange} />;
+          })}
+          {children?.(values)}
+        </>
+      )}
+    </FormDialog>
+  );
+}
 
 type AskedProps = {
   readonly label: string;

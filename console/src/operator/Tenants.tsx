@@ -1,11 +1,11 @@
 /** The tenants of the installation by name, a new one, and one of them: how it fares, what it uses, and work on its rows. */
-import { Badge, Group, NativeSelect, Progress, Stack, Text } from '@mantine/core';
+import { Badge, Group, Progress, Stack, Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { dataOf } from '../api/client';
 import { type Column, DataTable } from '../app/DataTable';
-import { FormDialog, Opens, SecretOnce, TextField } from '../app/Dialogs';
+import { InputsDialog, Opens, SecretOnce } from '../app/Dialogs';
 import { useNumber, useText } from '../app/language';
 import { Listed, Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
@@ -94,42 +94,32 @@ function TenantState({ tenant }: { readonly tenant: Pick<Tenant, 'parked' | 'fil
 function NewTenant() {
   const { clients, common, signIn, tenant, users } = useText();
   const { opening } = useWords();
-  const [given, setGiven] = useState({ name: '', order_model: 'dyn_stock_order', admin_email: '' });
-  const [made, setMade] = useState<Schemas['OpenedTenant']>();
-  const open = async () => {
-    const body = { ...given, admin_email: given.admin_email || undefined } as never;
-    setMade(await dataOf(api.POST('/api/v1/operator/tenants', { body })));
+  const [made, setMade] = useState<Schemas['OpenedTenant'] & { readonly name: string }>();
+  const send = async ({ name, ...more }: { name: string; admin_email: string; order_model: string }) => {
+    const body = { name, ...more, admin_email: more.admin_email || undefined } as never;
+    setMade({ ...(await dataOf(api.POST('/api/v1/operator/tenants', { body }))), name });
   };
   return (
     <>
       <Opens label={opening.title}>
         {(close) => (
-          <FormDialog title={opening.title} label={common.add} act={() => open().then(close)} onClose={close}>
-            {(errorOf) => (
-              <>
-                {(['name', 'admin_email'] as const).map((field) => (
-                  <TextField
-                    key={field}
-                    label={opening[field]}
-                    value={given[field]}
-                    error={errorOf(field)}
-                    onText={(text) => setGiven({ ...given, [field]: text })}
-                  />
-                ))}
-                <NativeSelect
-                  label={tenant.model}
-                  data={['dyn_stock_order', 'dyn_transport_order']}
-                  value={given.order_model}
-                  onChange={({ currentTarget }) => setGiven({ ...given, order_model: currentTarget.value })}
-                />
-              </>
-            )}
-          </FormDialog>
+          <InputsDialog
+            title={opening.title}
+            label={common.add}
+            inputs={[
+              { name: 'name', label: opening.name },
+              { name: 'admin_email', label: opening.admin_email },
+              { name: 'order_model', label: tenant.model, choices: ['dyn_stock_order', 'dyn_transport_order'] },
+            ]}
+            values={{ name: '', admin_email: '', order_model: 'dyn_stock_order' }}
+            send={(given) => send(given).then(close)}
+            onClose={close}
+          />
         )}
       </Opens>
       {made !== undefined && (
         <SecretOnce
-          title={given.name}
+          title={made.name}
           values={[
             [signIn.email, made.admin.email],
             [users.firstPassword, made.admin.password],

@@ -1,10 +1,10 @@
 /** Programs that use the API: their scopes, their secrets, and when they last came. */
-import { Checkbox, Group, Stack, Text } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, bodyOf, dataOf, type Schemas } from '../api/client';
 import { apiClientsQuery } from '../api/queries';
-import { Asked, FormDialog, Opens, SecretOnce, TextField } from '../app/Dialogs';
+import { Asked, InputsDialog, Opens, SecretOnce } from '../app/Dialogs';
 import { useLanguage, useText, When } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
@@ -120,57 +120,28 @@ function Actions({ client, onSecret }: ActionsProps) {
   );
 }
 
-type FormProps = {
-  readonly client?: Client;
-  readonly onClose: () => void;
-  readonly onAdded: (secret: Secret) => void;
-};
+type FormProps = { readonly client?: Client; readonly onClose: () => void; readonly onAdded: (made: Secret) => void };
 
 /** Adds a client, or changes the one that is given. */
 function ClientForm({ client, onClose, onAdded }: FormProps) {
   const { clients: text, common } = useText();
-  const [name, setName] = useState(client?.name ?? '');
-  const [scopes, setScopes] = useState<string[]>(client?.scopes ?? ['read:reference_data', 'write:reference_data']);
-  const save = async () => {
-    const body = { name, scopes: scopes as Client['scopes'] };
+  const send = async (body: Pick<Client, 'name' | 'scopes'>) => {
     const params = { path: { client_id: client?.client_id ?? '' } };
     if (client === undefined) onAdded(await dataOf(api.POST('/api/v1/platform/api-clients', { body })));
     else await bodyOf(api.PUT('/api/v1/platform/api-clients/{client_id}', { params, body }));
     onClose();
   };
   return (
-    <FormDialog
+    <InputsDialog
       title={client === undefined ? text.add : `${common.edit}: ${client.name}`}
       label={client === undefined ? common.add : common.save}
-      act={save}
+      inputs={[
+        { name: 'name', label: common.name, required: true },
+        { name: 'scopes', label: text.scopes, description: text.scopesWhy, choices: SCOPES },
+      ]}
+      values={{ name: client?.name ?? '', scopes: client?.scopes ?? SCOPES.slice(0, 2) }}
+      send={send}
       onClose={onClose}
-      isReady={name !== ''}
-    >
-      {(errorOf) => (
-        <>
-          <TextField
-            data-autofocus
-            label={common.name}
-            required
-            value={name}
-            error={errorOf('name')}
-            onText={setName}
-          />
-          <Checkbox.Group
-            label={text.scopes}
-            {...(client === undefined ? {} : { description: text.scopesWhy })}
-            value={scopes}
-            error={errorOf('scopes')}
-            onChange={setScopes}
-          >
-            <Stack gap="xs" pt="xs">
-              {SCOPES.map((scope) => (
-                <Checkbox key={scope} value={scope} label={scope} />
-              ))}
-            </Stack>
-          </Checkbox.Group>
-        </>
-      )}
-    </FormDialog>
+    />
   );
 }

@@ -1,10 +1,10 @@
 /** The people of the tenant, and their roles. */
-import { Badge, Checkbox, Group, Text } from '@mantine/core';
+import { Badge, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, bodyOf, dataOf, type Role, type User } from '../api/client';
 import { sessionQuery, usersQuery } from '../api/queries';
-import { Asked, FormDialog, Opens, SecretOnce, TextField } from '../app/Dialogs';
+import { Asked, InputsDialog, Opens, SecretOnce } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { type Invitation, linkOf } from '../app/Password';
@@ -112,63 +112,32 @@ function Invited({ until }: { readonly until: string | null }) {
   );
 }
 
-type FormProps = {
-  readonly user?: User;
-  readonly onClose: () => void;
-  /** Given what a new user signs in with. */
-  readonly onInvited: (invited: Invitation) => void;
-};
+type FormProps = { readonly user?: User; readonly onClose: () => void; readonly onInvited: (made: Invitation) => void };
 
 function UserForm({ user, onClose, onInvited }: FormProps) {
-  const text = useText();
-  const [given, setGiven] = useState({ email: '', first_name: '', last_name: '', ...user });
-  const [roles, setRoles] = useState<string[]>(user?.roles ?? ['validator']);
-  const save = async () => {
-    const { email, first_name, last_name } = given;
-    const body = { first_name, last_name, roles: roles as Role[] };
+  const { users: text, common, signIn } = useText();
+  const send = async ({ email, ...body }: Pick<User, 'email' | 'first_name' | 'last_name' | 'roles'>) => {
     const params = { path: { user_id: user?.id ?? 0 } } as never;
     if (user === undefined) {
       const made = await dataOf(api.POST('/api/v1/platform/users', { body: { ...body, email } }));
-      onInvited({ email: made.email, password: made.password ?? '' });
+      onInvited({ email, password: made.password ?? '' });
     } else await bodyOf(api.PUT('/api/v1/platform/users/{user_id}', { params, body }));
     onClose();
   };
-  const isNew = user === undefined;
-  const fields = [
-    ...(isNew ? ([['email', text.signIn.email]] as const) : []),
-    ['first_name', text.users.firstName],
-    ['last_name', text.users.lastName],
-  ] as const;
+  const { email = '', first_name = '', last_name = '', roles = ['validator'] } = user ?? {};
   return (
-    <FormDialog
-      title={isNew ? text.users.add : `${text.common.edit}: ${user.email}`}
-      label={isNew ? text.common.add : text.common.save}
-      act={save}
+    <InputsDialog
+      title={user === undefined ? text.add : `${common.edit}: ${email}`}
+      label={user === undefined ? common.add : common.save}
+      inputs={[
+        ...(user === undefined ? [{ name: 'email', label: signIn.email, required: true }] : []),
+        { name: 'first_name', label: text.firstName, required: true },
+        { name: 'last_name', label: text.lastName, required: true },
+        { name: 'roles', label: text.roles, choices: ROLES.map((value) => ({ value, label: text.role[value] })) },
+      ]}
+      values={{ email, first_name, last_name, roles }}
+      send={send}
       onClose={onClose}
-    >
-      {(errorOf) => (
-        <>
-          {fields.map(([name, label], at) => (
-            <TextField
-              key={name}
-              type={name === 'email' ? 'email' : 'text'}
-              data-autofocus={isNew && at === 0}
-              label={label}
-              required
-              value={given[name]}
-              error={errorOf(name)}
-              onText={(text) => setGiven({ ...given, [name]: text })}
-            />
-          ))}
-          <Checkbox.Group label={text.users.roles} value={roles} onChange={setRoles} error={errorOf('roles')}>
-            <Group pt="xs">
-              {ROLES.map((role) => (
-                <Checkbox key={role} value={role} label={text.users.role[role]} />
-              ))}
-            </Group>
-          </Checkbox.Group>
-        </>
-      )}
-    </FormDialog>
+    />
   );
 }

@@ -8,11 +8,7 @@ import { useNumber, useText } from '../app/language';
 import { Loaded } from '../app/Page';
 import type { Sent } from './importFile';
 
-type Props = {
-  readonly table: AssetType;
-  readonly sent: Sent;
-  readonly onEnd: () => void;
-};
+type Props = { readonly table: AssetType; readonly sent: Sent; readonly onEnd: () => void };
 
 /** The service refuses in these fields what its guard does not let pass. */
 const GUARDED = ['confirm', 'batch_id'];

@@ -1,5 +1,5 @@
 /** What programs, imports and people did to a table: each batch, clean-up, deletion and undo; admins undo them. */
-import { Badge, Button, Group, Text } from '@mantine/core';
+import { Badge, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { api, bodyOf } from '../api/client';
@@ -28,17 +28,16 @@ export function Operations() {
     ),
   );
   return (
-    <Page title={`${label}: ${text.operations}`}>
-      {search.batch !== undefined && (
-        <Group>
-          <Text size="sm" className="text">
-            {text.ofSync} <span className="mono">{search.batch}</span>
-          </Text>
-          <Button size="compact-sm" variant="default" onClick={() => void navigate({ to: '.', search: {} as never })}>
+    <Page
+      title={`${label}: ${text.operations}`}
+      actions={
+        search.batch !== undefined && (
+          <Button size="xs" variant="default" onClick={() => void navigate({ to: '.', search: {} as never })}>
             {common.clearFilters}
           </Button>
-        </Group>
-      )}
+        )
+      }
+    >
       <Listed list={list} none={text.noOperations}>
         {(operations) => (
           <Rows

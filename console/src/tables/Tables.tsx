@@ -1,12 +1,11 @@
 /** All tables of the tenant; admins add tables of their own. */
-import { Checkbox, Group, Select, Stack, Title } from '@mantine/core';
+import { Stack, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import type { operations } from '../../generated/schema';
 import { type AssetType, api, bodyOf } from '../api/client';
 import { assetTypesQuery, tableSummariesQuery } from '../api/queries';
-import { FormDialog, Opens, TextField } from '../app/Dialogs';
+import { InputsDialog, Opens } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
@@ -83,72 +82,46 @@ const NO_FIELD: NewField = { name: '', type: 'String', filterable: true, sortabl
 function AddTable({ onClose }: { readonly onClose: () => void }) {
   const { tables: text, common } = useText();
   const navigate = useNavigate();
-  const [name, setName] = useState('dyn_');
-  const [label, setLabel] = useState('');
-  const [unique, setUnique] = useState('external_id');
-  const add = async () => {
-    const fields = [{ ...NO_FIELD, name: unique, required: true }];
-    const body = { name, ...(label === '' ? {} : { label }), unique_field: unique, fields };
+  const send = async ({ name, label, unique_field }: { name: string; label: string; unique_field: string }) => {
+    const fields = [{ ...NO_FIELD, name: unique_field, required: true }];
+    const body = { name, ...(label === '' ? {} : { label }), unique_field, fields };
     await bodyOf(api.POST('/api/v1/platform/asset-types', { body }));
     await navigate({ to: '/tables/$table', params: { table: name } });
   };
   return (
-    <FormDialog title={text.addTable} label={common.add} act={add} onClose={onClose}>
-      {(errorOf) => (
-        <>
-          <TextField
-            label={text.technicalName}
-            description={text.technicalHint}
-            required
-            value={name}
-            error={errorOf('name')}
-            onText={setName}
-          />
-          <TextField label={text.label} value={label} error={errorOf('label')} onText={setLabel} />
-          <TextField label={text.unique} required value={unique} error={errorOf('unique_field')} onText={setUnique} />
-        </>
-      )}
-    </FormDialog>
+    <InputsDialog
+      title={text.addTable}
+      label={common.add}
+      inputs={[
+        { name: 'name', label: text.technicalName, description: text.technicalHint, required: true },
+        { name: 'label', label: text.label },
+        { name: 'unique_field', label: text.unique, required: true },
+      ]}
+      values={{ name: 'dyn_', label: '', unique_field: 'external_id' }}
+      send={send}
+      onClose={onClose}
+    />
   );
 }
 
 export function AddField({ table, onClose }: { readonly table: string; readonly onClose: () => void }) {
-  const text = useText();
-  const [field, setField] = useState<NewField>(NO_FIELD);
-  const add = async () => {
-    await bodyOf(api.POST('/api/v1/platform/asset-types/{table}/fields', { params: { path: { table } }, body: field }));
+  const { tables: text, common } = useText();
+  const send = async (body: NewField) => {
+    await bodyOf(api.POST('/api/v1/platform/asset-types/{table}/fields', { params: { path: { table } }, body }));
     onClose();
   };
   return (
-    <FormDialog title={text.tables.addField} label={text.common.add} act={add} onClose={onClose} size="lg">
-      {() => (
-        <Group align="flex-end" gap="xs">
-          <TextField
-            label={text.tables.technicalName}
-            required
-            value={field.name}
-            onText={(name) => setField({ ...field, name })}
-          />
-          <Select
-            label={text.tables.type}
-            data={[...TYPES]}
-            value={field.type}
-            allowDeselect={false}
-            w={120}
-            onChange={(type) => setField({ ...field, type: type as NewField['type'] })}
-          />
-          <Stack gap={4}>
-            {(['required', 'filterable', 'sortable'] as const).map((name) => (
-              <Checkbox
-                key={name}
-                label={text.tables[name]}
-                checked={field[name] === true}
-                onChange={({ currentTarget }) => setField({ ...field, [name]: currentTarget.checked })}
-              />
-            ))}
-          </Stack>
-        </Group>
-      )}
-    </FormDialog>
+    <InputsDialog
+      title={text.addField}
+      label={common.add}
+      inputs={[
+        { name: 'name', label: text.technicalName, required: true },
+        { name: 'type', label: text.type, choices: TYPES },
+        ...(['required', 'filterable', 'sortable'] as const).map((name) => ({ name, label: text[name] })),
+      ]}
+      values={NO_FIELD}
+      send={send}
+      onClose={onClose}
+    />
   );
 }

@@ -60,10 +60,8 @@ function Outcome({ outcome }: { readonly outcome: Outcome }) {
   return (
     <>
       <Text fw={600}>{text.undone}</Text>
-      <List size="sm">
-        <List.Item>{text.restored(number(restored))}</List.Item>
-        <List.Item>{text.deletedAgain(number(deleted))}</List.Item>
-      </List>
+      <Text size="sm">{text.restored(number(restored))}</Text>
+      <Text size="sm">{text.deletedAgain(number(deleted))}</Text>
       {left.length > 0 && (
         <Alert color="orange" title={text.leftAlone(number(left.length))}>
           <List size="sm">

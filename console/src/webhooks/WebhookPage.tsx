@@ -1,13 +1,12 @@
 /** One webhook: its state, its secret, and its deliveries as they come. */
-import { Checkbox, Group, MultiSelect, Paper, Select, type SelectProps, Stack, Text } from '@mantine/core';
+import { Group, Paper, Select, type SelectProps, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, bodyOf, dataOf } from '../api/client';
-import { Act, Asked, FormDialog, Opens, SecretOnce } from '../app/Dialogs';
+import { Act, Asked, InputsDialog, Opens, SecretOnce } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
-import { MomentInput } from '../app/MomentInput';
 import { Listed, Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { usePages } from '../app/usePages';
@@ -102,26 +101,22 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
 
 function TestDialog({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }) {
   const text = useText().webhooks;
-  const [event, setEvent] = useState<EventKind>(webhook.events[0] ?? 'order.approved');
-  const act = async () => {
-    const params = { path: { webhook_id: webhook.id } };
-    await bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/test', { params, body: { event } }));
+  const send = async (body: { event: EventKind }) => {
+    await bodyOf(
+      api.POST('/api/v1/platform/webhooks/{webhook_id}/test', { params: { path: { webhook_id: webhook.id } }, body }),
+    );
     notifications.show({ message: text.testSent });
     onClose();
   };
   return (
-    <FormDialog title={text.test} label={text.test} act={act} onClose={onClose}>
-      {() => (
-        <Select
-          data-autofocus
-          label={text.event}
-          allowDeselect={false}
-          data={[...EVENTS]}
-          value={event}
-          onChange={(next) => setEvent(next ?? event)}
-        />
-      )}
-    </FormDialog>
+    <InputsDialog
+      title={text.test}
+      label={text.test}
+      inputs={[{ name: 'event', label: text.event, choices: EVENTS }]}
+      values={{ event: webhook.events[0] ?? 'order.approved' }}
+      send={send}
+      onClose={onClose}
+    />
   );
 }
 
@@ -130,56 +125,49 @@ type BackfillProps = { readonly webhook: Webhook; readonly isFailed: boolean; re
 /** Sends events since a time, or those among them whose delivery failed: their number first. */
 function BackfillDialog({ webhook, isFailed, onClose }: BackfillProps) {
   const text = useText().webhooks;
-  const number = useNumber();
-  const [from, setFrom] = useState(() => new Date(Date.now() - DAY_MS).toISOString());
-  const [events, setEvents] = useState<readonly string[]>(webhook.events);
-  const [failedOnly, setFailedOnly] = useState(isFailed);
-  const found = useQuery({
-    queryKey: ['deliveries', webhook.id, 'since', from, failedOnly],
-    enabled: from !== '',
-    queryFn: ({ signal }) =>
-      deliveriesSince(webhook.id, { since: from, ...(failedOnly ? { state: 'failed' } : {}) }, signal),
-  });
-  const count = found.data?.filter(({ kind }) => events.includes(kind)).length;
-  const act = async () => {
+  const values = { from: new Date(Date.now() - DAY_MS).toISOString(), events: webhook.events, failed_only: isFailed };
+  const send = async (body: typeof values) => {
     const params = { path: { webhook_id: webhook.id } };
-    const body = { from, events: events as EventKind[], failed_only: failedOnly };
     await bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/backfill', { params, body }));
     notifications.show({ message: text.backfillSent });
     onClose();
   };
   return (
-    <FormDialog
+    <InputsDialog
       title={text.backfill}
       label={text.backfill}
-      act={act}
+      inputs={[
+        { name: 'from', label: text.backfillFrom, required: true, isMoment: true },
+        { name: 'events', label: text.events, choices: webhook.events },
+        { name: 'failed_only', label: text.failedOnly },
+      ]}
+      values={values}
+      send={send}
       onClose={onClose}
-      isReady={from !== '' && events.length > 0 && !(failedOnly && count === 0)}
     >
-      {(errorOf) => (
-        <>
-          <MomentInput
-            data-autofocus
-            label={text.backfillFrom}
-            required
-            value={from}
-            error={errorOf('from')}
-            onChange={setFrom}
-          />
-          <MultiSelect label={text.events} data={webhook.events} value={[...events]} onChange={setEvents} />
-          <Checkbox
-            label={text.failedOnly}
-            checked={failedOnly}
-            onChange={({ currentTarget }) => setFailedOnly(currentTarget.checked)}
-          />
-          {count !== undefined && (
-            <Text role="status" size="sm" fw={600}>
-              {text.found(`${number(count)}${count >= MAX_DELIVERIES ? '+' : ''}`, failedOnly)}
-            </Text>
-          )}
-        </>
-      )}
-    </FormDialog>
+      {(asked) => <Found webhookId={webhook.id} asked={asked} />}
+    </InputsDialog>
+  );
+}
+
+type Backfill = { readonly from: string; readonly events: Webhook['events']; readonly failed_only: boolean };
+type FoundProps = { readonly webhookId: string; readonly asked: Backfill };
+
+/** How many deliveries there are since then. */
+function Found({ webhookId, asked: { from, events, failed_only: failedOnly } }: FoundProps) {
+  const text = useText().webhooks;
+  const number = useNumber();
+  const found = useQuery({
+    queryKey: ['deliveries', webhookId, 'since', from, failedOnly],
+    enabled: from !== '',
+    queryFn: ({ signal }) =>
+      deliveriesSince(webhookId, { since: from, ...(failedOnly ? { state: 'failed' } : {}) }, signal),
+  });
+  const count = found.data?.filter(({ kind }) => events.includes(kind)).length;
+  return count === undefined ? null : (
+    <Text role="status" size="sm" fw={600}>
+      {text.found(`${number(count)}${count >= MAX_DELIVERIES ? '+' : ''}`, failedOnly)}
+    </Text>
   );
 }
 

@@ -1,11 +1,11 @@
 /** The webhooks of the tenant. */
-import { Badge, Group, MultiSelect, Text, Textarea } from '@mantine/core';
+import { Badge, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { webhooksQuery } from '../api/queries';
-import { FormDialog, Opens, SecretOnce, TextField } from '../app/Dialogs';
+import { InputsDialog, Opens, SecretOnce } from '../app/Dialogs';
 import { useText } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Cut, Rows } from '../app/Rows';
@@ -85,74 +85,38 @@ export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
 
 /** Adds a webhook, or changes the one that is given. */
 export function WebhookForm({ webhook, onClose }: { readonly webhook?: Webhook; readonly onClose: () => void }) {
-  const text = useText();
-  const [name, setName] = useState(webhook?.name ?? '');
-  const [url, setUrl] = useState(webhook?.url ?? '');
-  const [events, setEvents] = useState<Webhook['events']>(webhook?.events ?? ['order.approved']);
-  const [customData, setCustomData] = useState(JSON.stringify(webhook?.custom_data ?? {}, null, 2));
+  const { webhooks: text, common } = useText();
   const [secret, setSecret] = useState<string | undefined>();
-  const isObject = (() => {
-    try {
-      const parsed: unknown = JSON.parse(customData);
-      return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
-    } catch {
-      return false;
-    }
-  })();
-  const save = async () => {
+  const send = async ({
+    custom_data: typed,
+    ...body
+  }: Pick<Webhook, 'name' | 'url' | 'events'> & { custom_data: string }) => {
     // As it was typed: a number that JavaScript cannot hold would become another one, where the service refuses it.
-    const text = `${JSON.stringify({ name, url, events }).slice(0, -1)},"custom_data":${customData}}`;
-    const body = { name, url, events };
-    const bodySerializer = () => text;
+    const bodySerializer = () => `${JSON.stringify(body).slice(0, -1)},"custom_data":${typed}}`;
     const params = { path: { webhook_id: webhook?.id ?? '' } };
-    const made =
-      webhook === undefined
-        ? (await bodyOf(api.POST('/api/v1/platform/webhooks', { body, bodySerializer }))).data.secret
-        : void (await bodyOf(api.PUT('/api/v1/platform/webhooks/{webhook_id}', { params, body, bodySerializer })));
-    if (made === undefined) onClose();
-    else setSecret(made);
+    if (webhook === undefined)
+      setSecret((await bodyOf(api.POST('/api/v1/platform/webhooks', { body, bodySerializer }))).data.secret);
+    else {
+      await bodyOf(api.PUT('/api/v1/platform/webhooks/{webhook_id}', { params, body, bodySerializer }));
+      onClose();
+    }
   };
-  if (secret !== undefined) {
-    return <SecretOnce title={text.webhooks.secret} values={[[text.webhooks.secret, secret]]} onClose={onClose} />;
-  }
+  if (secret !== undefined)
+    return <SecretOnce title={text.secret} values={[[text.secret, secret]]} onClose={onClose} />;
+  const { name = '', url = '', events = ['order.approved'], custom_data = {} } = webhook ?? {};
   return (
-    <FormDialog
-      title={webhook === undefined ? text.webhooks.add : `${text.common.edit}: ${webhook.name || webhook.url}`}
-      label={webhook === undefined ? text.common.add : text.common.save}
-      act={save}
+    <InputsDialog
+      title={webhook === undefined ? text.add : `${common.edit}: ${name || url}`}
+      label={webhook === undefined ? common.add : common.save}
+      inputs={[
+        { name: 'name', label: common.name },
+        { name: 'url', label: text.url, required: true },
+        { name: 'events', label: text.events, choices: EVENTS },
+        { name: 'custom_data', label: text.customData, isLong: true },
+      ]}
+      values={{ name, url, events, custom_data: JSON.stringify(custom_data, null, 2) }}
+      send={send}
       onClose={onClose}
-      isReady={isObject && url !== ''}
-      size="lg"
-    >
-      {(errorOf) => (
-        <>
-          <TextField data-autofocus label={text.common.name} value={name} error={errorOf('name')} onText={setName} />
-          <TextField
-            label={text.webhooks.url}
-            required
-            placeholder="https://erp.example.com/orders"
-            value={url}
-            error={errorOf('url')}
-            onText={setUrl}
-          />
-          <MultiSelect
-            label={text.webhooks.events}
-            data={[...EVENTS]}
-            value={events}
-            onChange={(next) => setEvents(next as Webhook['events'])}
-          />
-          <Textarea
-            label={text.webhooks.customData}
-            autosize
-            minRows={2}
-            maxRows={10}
-            className="mono"
-            value={customData}
-            error={isObject ? errorOf('custom_data') : text.webhooks.badJson}
-            onChange={({ currentTarget }) => setCustomData(currentTarget.value)}
-          />
-        </>
-      )}
-    </FormDialog>
+    />
   );
 }
