@@ -183,6 +183,46 @@ test('adds a table of its own and a field to it', async () => {
   await window.screenshot('admin-tables');
 });
 
+test('names a table and its fields in Dutch; retires a field, which the past still has', async () => {
+  const { page } = window;
+  await window.goto('/tables/dyn_route', 'Routes');
+  await page.getByRole('button', { name: 'Labels and fields' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Labels and fields' });
+  await dialog.getByLabel('Routes (Nederlands)').fill('Ritten');
+  await dialog.getByLabel('Day (Nederlands)').fill('Dag');
+  await window.screenshot('admin-labels');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  const speak = async (language: string) => {
+    await page.getByRole('button', { name: 'Admin acme' }).click();
+    await page.getByRole('menuitem', { name: language }).click();
+  };
+  await speak('Nederlands');
+  await page.getByRole('heading', { level: 1, name: 'Ritten' }).waitFor();
+  await page.getByRole('columnheader', { name: 'Dag' }).waitFor();
+  await window.screenshot('admin-labels-dutch');
+  await speak('English');
+  await page.getByRole('columnheader', { name: 'Day' }).waitFor();
+  const then = new Date().toISOString();
+  await page.getByRole('button', { name: 'Labels and fields' }).click();
+  await dialog.getByRole('button', { name: 'Retire' }).click();
+  const asked = page.getByRole('dialog', { name: 'Retire: Day' });
+  await asked.getByRole('button', { name: 'Retire' }).click();
+  await dialog.getByRole('button', { name: 'Take back' }).waitFor();
+  await window.screenshot('admin-retired');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('columnheader', { name: 'Day' }).waitFor({ state: 'detached' });
+  await window.goto(`/tables/dyn_route?at=${then}`, 'Routes');
+  await page.getByRole('columnheader', { name: 'Day (retired)' }).waitFor();
+  await page.getByText('wednesday').waitFor();
+  await window.screenshot('admin-retired-past');
+  await window.goto('/tables/dyn_route', 'Routes');
+  await page.getByRole('link', { name: 'R1' }).click();
+  await page.getByRole('slider', { name: 'Moment' }).focus();
+  await window.press('ArrowLeft', 'ArrowLeft');
+  await page.getByRole('table', { name: 'Routes' }).getByText('Day (retired)').waitFor();
+});
+
 test('filters a table by the address, and a link shows the same', async () => {
   const { page } = window;
   await window.goto('/tables/dyn_item', 'Items');

@@ -1,7 +1,18 @@
 /** What pages read from the API, by the keys under which it is kept. */
 import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { ApiError, api, bodyOf, dataOf, maySession, SIGNED_IN, type User } from './client';
+import { languageNow } from '../app/language';
+import {
+  ApiError,
+  type AssetField,
+  type AssetType,
+  api,
+  bodyOf,
+  dataOf,
+  maySession,
+  SIGNED_IN,
+  type User,
+} from './client';
 
 const MINUTE_MS = 60_000;
 
@@ -34,6 +45,9 @@ export function setSession(user: User | null): void {
   else localStorage.setItem(SIGNED_IN, 'yes');
   queryClient.setQueryData(sessionQuery.queryKey, user);
 }
+
+// Tables are read with the labels of a language.
+window.addEventListener('spoken', () => void queryClient.invalidateQueries());
 
 // Signed out in another tab.
 window.addEventListener('storage', ({ key, newValue }) => {
@@ -73,9 +87,18 @@ export const tenantQuery = queryOptions({
   staleTime: MINUTE_MS,
 });
 
+/** With the labels that admins gave in the person's language. */
+function spoken<Type extends AssetType>(type: Type): Type {
+  const language = languageNow();
+  const { table, fields } = type.labels;
+  const inWords = (field: AssetField) => ({ ...field, label: fields[field.name]?.[language] ?? field.label });
+  const [own, retired] = [type.fields.map(inWords), type.retired.map(inWords)];
+  return { ...type, label: table[language] ?? type.label, fields: own, retired };
+}
+
 export const assetTypesQuery = queryOptions({
   queryKey: ['asset-types'],
-  queryFn: () => dataOf(api.GET('/api/v1/platform/asset-types')),
+  queryFn: async () => (await dataOf(api.GET('/api/v1/platform/asset-types'))).map(spoken),
   staleTime: MINUTE_MS,
 });
 
@@ -84,10 +107,14 @@ export const tableSummariesQuery = queryOptions({
   queryFn: () => dataOf(api.GET('/api/v1/platform/tables')),
 });
 
-export const tableInfoQuery = (table: string) =>
+/** @param at as of `at=`; now by default */
+export const tableInfoQuery = (table: string, at?: string) =>
   queryOptions({
-    queryKey: ['info', table],
-    queryFn: () => dataOf(api.GET('/api/v1/platform/tables/{table}/info', { params: { path: { table } } })),
+    queryKey: ['info', table, at],
+    queryFn: async () => {
+      const params = { path: { table }, query: { at } as object };
+      return spoken(await dataOf(api.GET('/api/v1/platform/tables/{table}/info', { params })));
+    },
     staleTime: MINUTE_MS,
   });
 

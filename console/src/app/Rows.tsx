@@ -44,16 +44,19 @@ export function Rows({ label, heads, rows, minWidth = 500 }: Props) {
   );
 }
 
-type FactsProps = { readonly label: string; readonly facts: readonly (readonly [string, ReactNode])[] };
+type FactsProps = {
+  readonly label: string;
+  readonly facts: readonly (readonly [name: string, value: ReactNode, title?: string])[];
+};
 
 /** What something is, one property a line. */
 export function Facts({ label, facts }: FactsProps) {
   return (
     <Table w="auto" style={{ alignSelf: 'start' }} aria-label={label}>
       <Table.Tbody>
-        {facts.map(([name, value]) => (
+        {facts.map(([name, value, title]) => (
           <Table.Tr key={name}>
-            <Table.Th scope="row" fw={400}>
+            <Table.Th scope="row" fw={400} title={title}>
               {name}
             </Table.Th>
             <Table.Td className="text">{value}</Table.Td>

@@ -18,7 +18,8 @@ export const languages: readonly { readonly value: Language; readonly label: str
 const KEPT_AS = 'console.language';
 const isLanguage = (code: string | null | undefined): code is Language => code != null && code in LANGUAGES;
 
-function firstLanguage(): Language {
+/** As it was chosen in this browser, or the browser's own. */
+export function languageNow(): Language {
   const kept = localStorage.getItem(KEPT_AS);
   const preferred = navigator.language.slice(0, 2);
   return isLanguage(kept) ? kept : isLanguage(preferred) ? preferred : 'en';
@@ -37,7 +38,7 @@ type Spoken = { readonly language: Language; readonly speak: (language: Language
 const Context = createContext<Spoken>({ language: 'en', speak: () => undefined });
 
 export function LanguageProvider({ children }: { readonly children: ReactNode }) {
-  const [language, setLanguage] = useState<Language>(firstLanguage);
+  const [language, setLanguage] = useState<Language>(languageNow);
   useEffect(() => {
     document.documentElement.lang = language;
     void wordsOf(language);
@@ -46,6 +47,7 @@ export function LanguageProvider({ children }: { readonly children: ReactNode })
     localStorage.setItem(KEPT_AS, next);
     // What is shown stays until the words are there.
     startTransition(() => setLanguage(next));
+    window.dispatchEvent(new Event('spoken'));
   };
   return <Context.Provider value={{ language, speak }}>{children}</Context.Provider>;
 }

@@ -14,12 +14,16 @@ export function Changed({ label, from, to }: ChangedProps) {
   );
 }
 
+/** What the fields of a table are called, the retired ones as well. */
+export const labelsOf = ({ fields, retired }: Pick<AssetType, 'fields' | 'retired'>) =>
+  new Map([...fields, ...retired].map(({ name, label }) => [name, label]));
+
 type Difference = Pick<Schemas['Difference'], 'key' | 'fields'> & { readonly change: 'create' | 'update' | 'delete' };
-type Props = { readonly type: Pick<AssetType, 'fields'> | undefined; readonly differences: readonly Difference[] };
+type Props = { readonly type: AssetType | undefined; readonly differences: readonly Difference[] };
 
 export function Differences({ type, differences }: Props) {
   const { tables } = useText();
-  const labels = new Map(type?.fields.map(({ name, label }) => [name, label]));
+  const labels = type && labelsOf(type);
   return (
     <Table aria-label={tables.differences}>
       <Table.Tbody>
@@ -30,7 +34,7 @@ export function Differences({ type, differences }: Props) {
             </Table.Td>
             <Table.Td>
               {Object.entries(fields).map(([name, { from, to }]) => (
-                <Changed key={name} label={labels.get(name) ?? name} from={from} to={to} />
+                <Changed key={name} label={labels?.get(name) ?? name} from={from} to={to} />
               ))}
             </Table.Td>
           </Table.Tr>

@@ -15,19 +15,9 @@ import { CleanUp } from './CleanUp';
 import { cellValue } from './cells';
 import { type Dialect, guessDialect } from './csv';
 import { DialectForm } from './DialectForm';
-import { Differences } from './Differences';
+import { Differences, labelsOf } from './Differences';
 import { saveCsv } from './DownloadTable';
-import {
-  beginningOf,
-  type Checked,
-  checkFile,
-  groupsOf,
-  MAX_REFUSED,
-  type Refusal,
-  type Sent,
-  type Source,
-  sendFile,
-} from './importFile';
+import { beginningOf, type Checked, checkFile, groupsOf, MAX_REFUSED, type Source, sendFile } from './importFile';
 
 /** Groups of refusals that are shown, and rows of each; the file to download has all. */
 const MAX_GROUPS = 100;
@@ -197,7 +187,7 @@ function Steps({ type, source, isReady }: StepsProps) {
   const refused = new Set(check.data?.refused.map(({ line }) => line));
   const send = useMutation({
     mutationKey: WORK,
-    mutationFn: (_withCleanUp: boolean): Promise<Sent> => sendFile(source, refused, setSync, work()),
+    mutationFn: (_withCleanUp: boolean) => sendFile(source, refused, setSync, work()),
     onSuccess: (_, withCleanUp) => setEnded(!withCleanUp),
     onSettled: () => client.invalidateQueries({ queryKey: ['records', source.table] }),
   });
@@ -258,14 +248,14 @@ function Steps({ type, source, isReady }: StepsProps) {
 
 type ResultProps = { readonly type: AssetType; readonly source: Source; readonly checked: Checked };
 
-const rowsIn = (refused: readonly Refusal[]): number => new Set(refused.map(({ line }) => line)).size;
+const rowsIn = (refused: Checked['refused']): number => new Set(refused.map(({ line }) => line)).size;
 
 function Result({ type, source, checked }: ResultProps) {
   const text = useText().imports;
   const number = useNumber();
   const { created, updated, unchanged, refused, differences } = checked;
   const count = number(rowsIn(refused));
-  const labels = new Map(type.fields.map(({ name, label }) => [name, label]));
+  const labels = labelsOf(type);
   const download = () => {
     const rows = refused.map(({ line, key, field = '', message }) => [line, key, field, message]);
     const names = [text.row, source.uniqueField, text.field, text.why];

@@ -4,17 +4,7 @@ import { type AnyRecord, ApiError, type AssetType, answerOf, api, bodyOf } from 
 import { Asked, FormDialog } from '../app/Dialogs';
 import { useText } from '../app/language';
 import { titleOf } from '../app/Rows';
-import {
-  type Both,
-  bodyOfDraft,
-  drafted,
-  isChanged,
-  mergeDraft,
-  NO_DRAFT,
-  referenceOf,
-  withField,
-  writableFields,
-} from '../orders/draft';
+import { type Both, bodyOfDraft, mergeDraft, NO_DRAFT, referenceOf, withField, writableFields } from '../orders/draft';
 import { FieldInput } from '../orders/FieldInput';
 import { Conflict } from '../orders/Problems';
 
@@ -48,15 +38,13 @@ export function RecordForm({ type, read: opened = NEW, onClose }: Props) {
   const { record } = read;
   const isNew = opened === NEW;
   const set = (field: string, value: unknown) => setDraft((before) => withField(before, record, field, value));
-  const send = (body: object) => {
-    const path = { table: type.name, asset_id: record.id };
-    return isNew
-      ? bodyOf(api.POST('/api/v1/platform/tables/{table}/assets', { params: { path }, body }))
-      : bodyOf(api.PUT(PATH, { params: { path }, headers: unlessChanged(read), body }));
-  };
   const save = async () => {
+    const path = { table: type.name, asset_id: record.id };
     try {
-      await send(await bodyOfDraft(draft, async () => ({ names: [], lists: {} })));
+      const body: object = await bodyOfDraft(draft, async () => ({ names: [], lists: {} }));
+      await (isNew
+        ? bodyOf(api.POST('/api/v1/platform/tables/{table}/assets', { params: { path }, body }))
+        : bodyOf(api.PUT(PATH, { params: { path }, headers: unlessChanged(read), body })));
       onClose();
     } catch (error) {
       const isConflict = error instanceof ApiError && error.status === 412;
@@ -66,14 +54,14 @@ export function RecordForm({ type, read: opened = NEW, onClose }: Props) {
       setRead(theirs);
     }
   };
-  const now = drafted(record, draft);
+  const now: AnyRecord = { ...record, ...draft.fields };
   return (
     <FormDialog
       title={isNew ? `${type.label}: ${text.addRecord}` : `${common.edit}: ${titleOf(record)}`}
       label={isNew ? common.add : common.save}
       act={save}
       onClose={onClose}
-      isReady={isChanged(draft)}
+      isReady={draft !== NO_DRAFT}
       size="lg"
     >
       {(errorOf) => (

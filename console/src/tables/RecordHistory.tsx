@@ -3,11 +3,11 @@ import { Badge, Group, Slider, Stack, Timeline, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useKindWords } from '../activity/words';
-import { api, bodyOf, type Schemas } from '../api/client';
+import { type AssetType, api, bodyOf, type Schemas } from '../api/client';
 import { useLanguage, useText, When } from '../app/language';
 import { Loaded, More, Past } from '../app/Page';
 import { usePages } from '../app/usePages';
-import { Changed } from './Differences';
+import { Changed, labelsOf } from './Differences';
 
 export type Change = Schemas['RecordHistoryEntry'];
 type Fields = { readonly [field: string]: unknown };
@@ -26,16 +26,24 @@ export function recordAt(now: Fields | null, changes: readonly Change[], step: n
   return record;
 }
 
+/** The last value of each field. Of retired ones, only the changes know them. */
+const lastValues = (changes: readonly Change[]): Fields =>
+  Object.fromEntries(
+    [...changes].reverse().flatMap(({ fields }) => Object.entries(fields).map(([name, { to }]) => [name, to])),
+  );
+
 type Props = {
-  readonly table: string;
+  readonly type: AssetType;
   readonly recordId: string;
   readonly now: Fields | null;
   /** Shows the record; `change` is the one that made it so. */
   readonly children: (record: Fields | null, change: Change | undefined) => ReactNode;
 };
 
-export function RecordHistory({ table, recordId, now, children }: Props) {
+export function RecordHistory({ type, recordId, now, children }: Props) {
   const text = useText();
+  const { name: table } = type;
+  const labels = labelsOf(type);
   const [step, setStep] = useState(0);
   const history = usePages(['records', table, 'history', recordId], async (cursor) =>
     bodyOf(
@@ -56,7 +64,10 @@ export function RecordHistory({ table, recordId, now, children }: Props) {
           <Stack>
             {step > 0 && <Past at={changes[step]?.occurred_at ?? ''} onNow={() => show(0)} />}
             {changes.length > 1 && <Steps table={table} changes={changes} step={step} onStep={show} />}
-            {children(recordAt(now, changes, step), changes[step])}
+            {children(
+              recordAt(step === 0 ? now : now && { ...lastValues(changes), ...now }, changes, step),
+              changes[step],
+            )}
             <Title order={2}>{text.orders.history}</Title>
             <Timeline bulletSize={12} lineWidth={2} active={changes.length}>
               {changes.map((change) => (
@@ -65,7 +76,7 @@ export function RecordHistory({ table, recordId, now, children }: Props) {
                   <details>
                     <summary>{text.orders.changes(Object.keys(change.fields).length)}</summary>
                     {Object.entries(change.fields).map(([field, { from, to }]) => (
-                      <Changed key={field} label={field} from={from} to={to} />
+                      <Changed key={field} label={labels.get(field) ?? field} from={from} to={to} />
                     ))}
                   </details>
                 </Timeline.Item>

@@ -47,7 +47,7 @@ export function RecordPage() {
                   </>
                 }
               >
-                <RecordHistory key={recordId} table={type.name} recordId={recordId} now={now}>
+                <RecordHistory key={recordId} type={type} recordId={recordId} now={now}>
                   {(record, change) =>
                     record === null ? (
                       <Alert color="orange">
@@ -120,5 +120,10 @@ function Fields({ type, record, change, isNow }: FieldsProps) {
     );
   };
   const own = type.fields.filter(({ name }) => !SYSTEM_FIELDS.includes(name));
-  return <Facts label={type.label} facts={own.map(({ name, label }) => [label, shown(name)])} />;
+  const retired = type.retired.filter(({ name }) => valueText(record[name]) !== '');
+  const facts = [
+    ...own.map(({ name, label }) => [label, shown(name), name] as const),
+    ...retired.map(({ name, label }) => [`${label} (${text.retired})`, shown(name), name] as const),
+  ];
+  return <Facts label={type.label} facts={facts} />;
 }

@@ -3,15 +3,7 @@ import { Button, Group, Pill, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import {
-  type AnswerOf,
-  type AnyRecord,
-  type AssetField,
-  type AssetType,
-  api,
-  bodyOf,
-  type PageMeta,
-} from '../api/client';
+import { type AnyRecord, type AssetField, type AssetType, api, bodyOf, type PageMeta } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { type Column, DataTable, Pages } from '../app/DataTable';
 import { Opens } from '../app/Dialogs';
@@ -22,6 +14,7 @@ import { Cut, SYSTEM_FIELDS, valueText } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
 import type { RecordsSearch } from '../routes';
 import { DownloadTable } from './DownloadTable';
+import { Fields } from './Fields';
 import { DeleteRecord, RecordForm } from './RecordForm';
 import { AddField } from './Tables';
 
@@ -38,7 +31,8 @@ export function TableRecords() {
 function Records({ type }: { readonly type: AssetType }) {
   const text = useText();
   const navigate = useNavigate();
-  const mayWrite = useRoles().isAdmin && type.kind === 'reference';
+  const { isAdmin } = useRoles();
+  const mayWrite = isAdmin && type.kind === 'reference';
   const search: RecordsSearch = getRouteApi('/tables/$table').useSearch();
   const table = type.name;
   const change = (more: { readonly [name in keyof RecordsSearch]?: RecordsSearch[name] | undefined }) =>
@@ -54,12 +48,16 @@ function Records({ type }: { readonly type: AssetType }) {
       const { page, sort, at } = search;
       const query = { perPage: PAGE_SIZE, page, sort, at, ...filtersOf(search) };
       const params = { path: { table }, query: query as object };
-      const answer = await bodyOf(api.GET('/api/v1/platform/tables/{table}/assets', { params, signal }));
-      return answer as AnswerOf<'platformListRecords'>;
+      return bodyOf(api.GET('/api/v1/platform/tables/{table}/assets', { params, signal }));
     },
     placeholderData: (before) => before,
   });
-  const fields = type.fields.filter(({ name, list: isList }) => !isList && !SYSTEM_FIELDS.includes(name));
+  const then = useQuery({ ...tableInfoQuery(table, search.at), enabled: search.at !== undefined }).data;
+  const ofThen = (then?.fields ?? type.fields).map((field) => {
+    const label = type.fields.find(({ name }) => name === field.name)?.label;
+    return { ...field, label: label ?? `${field.label} (${text.tables.retired})` };
+  });
+  const fields = ofThen.filter(({ name, list: isList }) => !isList && !SYSTEM_FIELDS.includes(name));
   const columns: readonly Column<AnyRecord>[] = [
     ...fields.map((field, at) => columnOf(field, table, at)),
     ...(['created_at', 'updated_at'] as const).map((id) => ({
@@ -93,6 +91,7 @@ function Records({ type }: { readonly type: AssetType }) {
             {text.tables.compare}
           </Button>
           {search.at === undefined && <DownloadTable type={type} filters={filtersOf(search)} />}
+          {isAdmin && <Opens label={text.tables.labels}>{(close) => <Fields type={type} onClose={close} />}</Opens>}
           {mayWrite && (
             <>
               <Button component={Link} to={`/tables/${table}/import`} size="xs" variant="default">
