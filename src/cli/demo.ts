@@ -18,37 +18,37 @@ const UNIT_CODES = [
   { code: 'PX', value: 'Pallet' },
 ];
 
-/** Name, brand, base unit, net weight in kg. */
-const ITEMS: readonly (readonly [string, string, string, number])[] = [
-  ['Coffee beans, medium roast 1 kg', 'Kade', 'PCE', 1],
-  ['Coffee beans, dark roast 1 kg', 'Kade', 'PCE', 1],
-  ['Ground coffee 250 g', 'Kade', 'PCE', 0.25],
-  ['Espresso capsules, 100', 'Kade', 'BX', 0.6],
-  ['Black tea, 100 bags', 'Theehuis', 'BX', 0.2],
-  ['Green tea, 100 bags', 'Theehuis', 'BX', 0.2],
-  ['Rooibos, 100 bags', 'Theehuis', 'BX', 0.2],
-  ['Hot chocolate powder 1 kg', 'Cacaofabriek', 'PCE', 1],
-  ['Dark chocolate 70 %, 20 bars', 'Cacaofabriek', 'CS', 2],
-  ['Milk chocolate, 20 bars', 'Cacaofabriek', 'CS', 2],
-  ['Cane sugar sticks, 1000', 'Suikerunie', 'BX', 4],
-  ['Sugar, white, 25 kg', 'Suikerunie', 'PCE', 25],
-  ['Coffee creamer cups, 240', 'Zuivel', 'BX', 2.4],
-  ['Oat drink barista, 6 × 1 l', 'Haver', 'CS', 6.3],
-  ['Stroopwafels, 36 × 2', 'Bakkerij Goud', 'CS', 2.8],
-  ['Speculoos, 300 single packs', 'Bakkerij Goud', 'BX', 1.8],
-  ['Paper cups 180 ml, 1000', 'Bekers & Zo', 'BX', 6],
-  ['Lids 180 ml, 1000', 'Bekers & Zo', 'BX', 3],
-  ['Wooden stirrers, 1000', 'Bekers & Zo', 'BX', 1.1],
-  ['Descaler 1 l', 'Helder', 'PCE', 1.1],
+/** Name, brand, base unit. */
+const ITEMS: readonly (readonly [string, string, string])[] = [
+  ['Coffee beans, medium roast 1 kg', 'Kade', 'PCE'],
+  ['Coffee beans, dark roast 1 kg', 'Kade', 'PCE'],
+  ['Ground coffee 250 g', 'Kade', 'PCE'],
+  ['Espresso capsules, 100', 'Kade', 'BX'],
+  ['Black tea, 100 bags', 'Theehuis', 'BX'],
+  ['Green tea, 100 bags', 'Theehuis', 'BX'],
+  ['Rooibos, 100 bags', 'Theehuis', 'BX'],
+  ['Hot chocolate powder 1 kg', 'Cacaofabriek', 'PCE'],
+  ['Dark chocolate 70 %, 20 bars', 'Cacaofabriek', 'CS'],
+  ['Milk chocolate, 20 bars', 'Cacaofabriek', 'CS'],
+  ['Cane sugar sticks, 1000', 'Suikerunie', 'BX'],
+  ['Sugar, white, 25 kg', 'Suikerunie', 'PCE'],
+  ['Coffee creamer cups, 240', 'Zuivel', 'BX'],
+  ['Oat drink barista, 6 × 1 l', 'Haver', 'CS'],
+  ['Stroopwafels, 36 × 2', 'Bakkerij Goud', 'CS'],
+  ['Speculoos, 300 single packs', 'Bakkerij Goud', 'BX'],
+  ['Paper cups 180 ml, 1000', 'Bekers & Zo', 'BX'],
+  ['Lids 180 ml, 1000', 'Bekers & Zo', 'BX'],
+  ['Wooden stirrers, 1000', 'Bekers & Zo', 'BX'],
+  ['Descaler 1 l', 'Helder', 'PCE'],
 ];
 
-/** Name, street, number, postal code, city, country. */
-const PARTIES: readonly (readonly [string, string, string, string, string, string])[] = [
-  ['Grand Café De Brug', 'Kade', '12', '3511 AB', 'Utrecht', 'NL'],
-  ['Hotel Zeezicht', 'Boulevard', '201', '2042 PB', 'Zandvoort', 'NL'],
-  ['Kantine Noord', 'Industrieweg', '48', '9723 AP', 'Groningen', 'NL'],
-  ['Brasserie du Marché', 'Rue du Marché', '7', '4000', 'Liège', 'BE'],
-  ['Kaffeehaus Linden', 'Lindenallee', '33', '50968', 'Köln', 'DE'],
+/** Name, city, country. */
+const PARTIES: readonly (readonly [string, string, string])[] = [
+  ['Grand Café De Brug', 'Utrecht', 'NL'],
+  ['Hotel Zeezicht', 'Zandvoort', 'NL'],
+  ['Kantine Noord', 'Groningen', 'NL'],
+  ['Brasserie du Marché', 'Liège', 'BE'],
+  ['Kaffeehaus Linden', 'Köln', 'DE'],
 ];
 
 // biome-ignore format: one order a line
@@ -97,27 +97,22 @@ const demoTable = (commands: Application, caller: Caller, table: string): TableW
 type SampleItem = { readonly id: string; readonly base_unit_code_id: string | null };
 
 function sampleItems(unitIds: ReadonlyMap<string, string>): readonly SampleItem[] {
-  return ITEMS.map(([name, brand, unit, weight], index) => ({
+  return ITEMS.map(([name, brand, unit], index) => ({
     id: newId(),
     external_id: itemKey(index + 1),
     name,
     brand_name: brand,
-    sku: `${brand.slice(0, 3).toUpperCase()}-${100 + index}`,
     base_unit_code_id: unitIds.get(unit) ?? null,
-    net_weight: weight,
     active: true,
   }));
 }
 
 function sampleParties() {
-  return PARTIES.map(([name, street, number, postalZone, city, country], index) => ({
+  return PARTIES.map(([name, city, country], index) => ({
     id: newId(),
     external_id: partyKey(index + 1),
     account_id: partyKey(index + 1),
     name,
-    street_name: street,
-    address_number: number,
-    postal_zone: postalZone,
     city_name: city,
     country,
   }));
