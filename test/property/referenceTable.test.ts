@@ -123,20 +123,21 @@ async function shown(tenant: string): Promise<Map<string, { id: string; row: Omi
 }
 
 /**
- * What a record that is new must have: the id that its key's last record had when a clean-up deleted it, unless another has
- * it by now; else one that nobody ever had. And what the undo of a clean-up brings back.
+ * What a record that is new must have: the id that its key's last record had when a clean-up, or the undo of a batch, deleted
+ * it, unless another has it by now; else one that nobody ever had. And what the undo of a clean-up brings back.
  */
 class Ids {
   #live = new Map<string, string>();
   readonly #byCleanUp = new Map<string, { key: string; id: string; row: Row }[]>();
-  /** By key: the last record that had it when a clean-up deleted it. */
+  /** By key: the last record that had it when it was deleted. */
   readonly #deleted = new Map<string, { id: string }>();
   readonly #all = new Set<string>();
 
-  cleanedUp(cleanUp: string, before: ReadonlyMap<string, Row>, now: ReadonlyMap<string, Row>): void {
+  /** @param operation undefined: it cannot be undone itself */
+  deleted(operation: string | undefined, before: ReadonlyMap<string, Row>, now: ReadonlyMap<string, Row>): void {
     const gone = [...before].filter(([key]) => !now.has(key));
     const deleted = gone.map(([key, row]) => ({ key, row, id: this.#live.get(key) ?? '' }));
-    this.#byCleanUp.set(cleanUp, deleted);
+    if (operation !== undefined) this.#byCleanUp.set(operation, deleted);
     for (const { key, id } of deleted) {
       for (const [other, its] of this.#deleted) if (its.id === id) this.#deleted.delete(other);
       this.#deleted.set(key, { id });
@@ -231,7 +232,9 @@ it(`shows what a naive model holds, and refuses what it refuses, over random com
           if (replaced === undefined) {
             expect(undone).toMatchObject({ restored: idsToBe.undo(id, model), deleted: 0, next: undefined });
           } else {
+            const before = new Map(model);
             expect({ ...undone, left: undone.left.length }).toMatchObject(undoInModel(replaced, model, ids));
+            idsToBe.deleted(undefined, before, model);
           }
           idsToBe.check(await idsNow());
           continue;
@@ -245,7 +248,7 @@ it(`shows what a naive model holds, and refuses what it refuses, over random com
             operations.push({ id: operationId, replaced: replacedBy(each, before, model, await idsNow()) });
           } else {
             operations.push({ id: operationId });
-            idsToBe.cleanedUp(operationId, before, model);
+            idsToBe.deleted(operationId, before, model);
           }
         }
         if (expected.refused) expect(outcome).toBeInstanceOf(ValidationError);
