@@ -111,7 +111,7 @@ export function Age({ since }: { readonly since: string }) {
         ? ([Math.round(minutes / 60), 'hour'] as const)
         : ([Math.round(minutes / 1440), 'day'] as const);
   const text = new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'short' }).format(value);
-  return <span title={exact(new Date(since))}>{text}</span>;
+  return <time title={exact(new Date(since))}>{text}</time>;
 }
 
 export function useNumber(): (value: number | null | undefined) => string {

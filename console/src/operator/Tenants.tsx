@@ -83,11 +83,7 @@ function TenantState({ tenant }: { readonly tenant: Pick<Tenant, 'parked' | 'fil
         : behind > 0
           ? ['yellow', tenants.behind(number(behind))]
           : ['green', tenants.running];
-  return (
-    <Badge color={color} miw="max-content">
-      {text}
-    </Badge>
-  );
+  return <Badge color={color}>{text}</Badge>;
 }
 
 /** The credentials of its first admin and of its first API client are shown once. */

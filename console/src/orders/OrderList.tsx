@@ -155,7 +155,7 @@ const columnsOf = (queue: Queue, { orders, common }: Words, linkTo: LinkTo): rea
     sort: 'processing_status',
     cell: (order) => <StatusBadge status={order.processing_status} />,
   },
-  { id: 'issued', label: orders.issued, sort: 'issue_date', cell: ({ issue_date }) => issue_date },
+  { id: 'issued', label: orders.issued, sort: 'issue_date', cell: ({ issue_date }) => <When at={issue_date} /> },
   {
     id: 'delivery',
     label: orders.delivery,
