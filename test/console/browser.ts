@@ -1,7 +1,8 @@
 /** Chromium with the console, as a person has it: what the page complains of fails the test. */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { AxeBuilder } from '@axe-core/playwright';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { TenantClient } from '../acceptance/tenant.js';
@@ -10,6 +11,13 @@ import { scaled } from '../engines/timeScale.js';
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 /** Screenshots of a run stay here, to be looked at. */
 const SCREENSHOTS = join(process.cwd(), 'screenshots');
+/** How each page is looked at. In the first it is opened, and its dialogs too; axe looks at the first and the last. */
+const VIEWS = [
+  { colorScheme: 'light', width: 1440 },
+  { colorScheme: 'light', width: 2560 },
+  { colorScheme: 'light', width: 390 },
+  { colorScheme: 'dark', width: 390 },
+] as const;
 
 /** It talks to nobody but the service. */
 const ALONE = [
@@ -91,6 +99,73 @@ export class Window {
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join('; ')}`);
   }
 
+  /**
+   * Opens each page and looks at it in all ways; pictures go on the contact sheet.
+   * @param pages address and heading
+   * @returns by page, what axe finds in it and in its dialogs, and what makes it scroll sideways; only what has something
+   */
+  async walk(who: string, pages: readonly (readonly [path: string, heading: string | RegExp])[]) {
+    const barriers: { [place: string]: readonly string[] } = {};
+    const add = (place: string, found: readonly string[]) => {
+      if (found.length > 0) barriers[place] = found;
+    };
+    // The menu moves away.
+    const transitions = 'document.getAnimations().some((each) => each instanceof CSSTransition)';
+    const movesStill = () => this.page.evaluate<boolean>(transitions);
+    // The page itself does not scroll sideways: wide tables do.
+    const pixelsWider = () => this.page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
+    for (const [at, [path, heading]] of pages.entries()) {
+      const name = path
+        .replace(/[0-9a-f-]{36}/g, 'id')
+        .replace(/\W+/g, ' ')
+        .trim();
+      for (const [view, { colorScheme, width }] of VIEWS.entries()) {
+        await this.page.setViewportSize({ width, height: 900 });
+        await this.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        if (view === 0) await this.goto(path, heading);
+        await until(movesStill, (moves) => !moves);
+        const wider = await until(pixelsWider, (pixels) => pixels <= 0);
+        const found = view === 0 || view === VIEWS.length - 1 ? await this.barriers() : [];
+        const place = `${path}, ${colorScheme}, ${width}`;
+        add(place, wider > 0 ? [...found, `${wider} pixels wider than the window`] : found);
+        await this.screenshot(`pages/${who} ${String(at + 1).padStart(2, '0')} ${name}/${view}`);
+        if (view > 0) continue;
+        for (const [label, barriersOfIt] of await this.dialogBarriers(at === 0 ? ['?', 'Control+k'] : []))
+          add(`${place}: ${label}`, barriersOfIt);
+      }
+    }
+    return barriers;
+  }
+
+  /** What axe finds in each dialog that a button of the page opens, or a key on each page. */
+  async dialogBarriers(keys: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    const found = new Map<string, readonly string[]>();
+    const look = async (label: string) => {
+      await this.page.getByRole('dialog').waitFor();
+      await this.isQuiet();
+      // The heading of a dialog is no landmark of the page.
+      const all = await this.barriers('[role="dialog"]');
+      found.set(
+        label,
+        all.filter((each) => !each.startsWith('landmark-')),
+      );
+      await this.press('Escape');
+      await this.page.getByRole('dialog').waitFor({ state: 'detached' });
+    };
+    for (const key of keys) {
+      await this.press(key);
+      await look(key);
+    }
+    const buttons = this.page.locator('[aria-haspopup="dialog"]:visible:enabled');
+    for (const [at, label] of (await buttons.allInnerTexts()).entries()) {
+      // Each row has the same ones.
+      if (found.has(label)) continue;
+      await buttons.nth(at).click();
+      await look(label);
+    }
+    return found;
+  }
+
   async press(...keys: readonly string[]): Promise<void> {
     for (const key of keys) await this.page.keyboard.press(key);
   }
@@ -108,4 +183,19 @@ export async function until<T>(read: () => Promise<T>, isReady: (value: T) => bo
     if (isReady(value) || Date.now() > deadline) return value;
     await wait(50);
   }
+}
+
+/** Puts the pictures of all walks on one sheet, a row for each page: `screenshots/sheet.html` and `.png`. */
+export async function makeSheet(browser: Browser): Promise<void> {
+  const rows = readdirSync(join(SCREENSHOTS, 'pages')).map((row) => {
+    const pictures = VIEWS.map((_, view) => `<img src="pages/${encodeURI(row)}/${view}.png">`);
+    return `<h2>${row}</h2><div>${pictures.join('')}</div>`;
+  });
+  const style = 'body{font:14px sans-serif}div{display:flex;gap:8px}img{height:300px;border:1px solid}';
+  const file = join(SCREENSHOTS, 'sheet.html');
+  writeFileSync(file, `<!doctype html><meta charset="utf-8"><style>${style}</style>${rows.join('')}`);
+  const page = await browser.newPage({ viewport: { width: 1700, height: 900 } });
+  await page.goto(pathToFileURL(file).href);
+  await page.screenshot({ path: join(SCREENSHOTS, 'sheet.png'), fullPage: true });
+  await page.close();
 }

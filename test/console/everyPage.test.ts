@@ -1,9 +1,9 @@
-/** Every page: no barrier that axe finds, no error of a script, no report of the policy; hostile names are harmless. */
+/** Every page and dialog: no barrier that axe finds, no error of a script, no report of the policy; hostile names are harmless. */
 import type { Browser } from 'playwright-core';
 import { addWebhook } from '../acceptance/export.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { scaled } from '../engines/timeScale.js';
-import { startBrowser, Window } from './browser.js';
+import { makeSheet, startBrowser, Window } from './browser.js';
 import { addOrders, addUser } from './people.js';
 
 const HOSTILE = [
@@ -14,7 +14,7 @@ const HOSTILE = [
 ];
 
 /** A walk through all pages. */
-const LONGEST_WALK_MS = scaled(150_000);
+const LONGEST_WALK_MS = scaled(300_000);
 
 let service: Service;
 let browser: Browser;
@@ -47,6 +47,7 @@ beforeAll(async () => {
     ['/archive', 'Archive'],
     [`/orders/${order?.id}`, /PO-001/],
     [`/orders/${flawed?.id}`, /constructor/],
+    [`/orders/${order?.id}/replay`, 'Everything that happened'],
     ['/tables', 'Tables'],
     ['/tables/dyn_party', 'Parties'],
     [`/tables/dyn_party/records/${data[0]?.id}`, /./],
@@ -69,34 +70,38 @@ afterAll(async () => {
   await service?.dispose();
 });
 
+test.each(['light', 'dark'] as const)('%s: the sign-in can be used by everybody', async (colorScheme) => {
+  const window = await Window.open(browser, acme(), { colorScheme });
+  await window.page.goto(`http://${acme().host}/console`);
+  await window.page.getByLabel('E-mail address').waitFor();
+  expect(await window.barriers()).toEqual([]);
+  await window.screenshot(`sign-in-${colorScheme}`);
+  await window.close();
+});
+
 test.each([
-  ['light, a laptop', { colorScheme: 'light', viewport: { width: 1280, height: 800 } }],
-  ['dark, a phone', { colorScheme: 'dark', viewport: { width: 390, height: 844 } }],
+  ['admin', 'admin', /./],
+  ['clerk', 'validator', /^\/(?:$|orders$|orders\/[^/]*$|tables$)/],
+  ['auditor', 'auditor', /^\/(?:$|orders\/.*replay|.*compare|activity)/],
 ] as const)(
-  '%s: every page can be read and used by everybody, and complains of nothing',
-  async (name, options) => {
-    const window = await Window.open(browser, acme(), options);
-    await window.page.goto(`http://${acme().host}/console`);
-    await window.page.getByLabel('E-mail address').waitFor();
-    expect(await window.barriers()).toEqual([]);
-    await window.signIn(acme().admin);
-    const barriers: { [path: string]: readonly string[] } = {};
-    for (const [path, heading] of pages) {
-      await window.goto(path, heading);
-      const found = await window.barriers();
-      if (found.length > 0) barriers[path] = found;
-      // The page itself does not scroll sideways: wide tables do.
-      const wider = Number(await window.page.evaluate('document.documentElement.scrollWidth - window.innerWidth'));
-      if (wider > 0) barriers[`${path} is wider than the window`] = [`${wider} pixels`];
-      await window.screenshot(`${name.split(',')[0]}${path.replace(/[/?]/g, '-').slice(0, 40)}`);
-    }
-    expect(barriers).toEqual({});
+  '%s: every page and dialog can be read and used by everybody, and complains of nothing',
+  async (who, role, isTheirs) => {
+    const window = await Window.open(browser, acme());
+    await window.signIn(who === 'admin' ? acme().admin : await addUser(acme(), role, who));
+    expect(
+      await window.walk(
+        who,
+        pages.filter(([path]) => isTheirs.test(path)),
+      ),
+    ).toEqual({});
     expect(await window.page.title()).not.toContain('owned');
     expect(window.complaints).toEqual([]);
     await window.close();
   },
   LONGEST_WALK_MS,
 );
+
+test('all pages are on one sheet, to be looked at', () => makeSheet(browser), LONGEST_WALK_MS);
 
 test('a session that ended elsewhere is found out by reading and by saving, in each tab', async () => {
   const window = await Window.open(browser, acme());

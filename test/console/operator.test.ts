@@ -10,7 +10,7 @@ import { addWebhook } from '../acceptance/export.js';
 import { appendByHand } from '../acceptance/logEvent.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { scaled } from '../engines/timeScale.js';
-import { startBrowser, Window } from './browser.js';
+import { makeSheet, startBrowser, Window } from './browser.js';
 
 let service: Service;
 let browser: Browser;
@@ -158,33 +158,23 @@ const PAGES: readonly (readonly [path: string, heading: string])[] = [
   ['/operator/nowhere', 'This page does not exist.'],
 ];
 
-test.each([
-  ['light, a wide screen', { colorScheme: 'light', viewport: { width: 2560, height: 1200 } }],
-  ['dark, a phone', { colorScheme: 'dark', viewport: { width: 390, height: 844 } }],
-] as const)(
-  '%s: every page can be read and used by everybody, and complains of nothing',
-  async (name, options) => {
-    const own = await Window.open(browser, at(), options);
+test(
+  'every page and dialog can be read and used by everybody, and complains of nothing',
+  async () => {
+    const own = await Window.open(browser, at());
     await own.goto('/operator', 'You have no session');
-    const barriers: { [path: string]: readonly string[] } = { 'no session': await own.barriers() };
+    expect(await own.barriers()).toEqual([]);
     // A link in a tab that shows what came of another one.
     await own.goto('/enter', 'You have no session');
     await own.page.goto(await newLink());
     await own.page.getByRole('heading', { name: 'Overview' }).waitFor();
-    for (const [path, heading] of PAGES) {
-      await own.goto(path, heading);
-      if (path === '/operator') {
-        await own.page.getByText('they are sent').waitFor();
-      }
-      barriers[path] = await own.barriers();
-      const wider = Number(await own.page.evaluate('document.documentElement.scrollWidth - window.innerWidth'));
-      if (wider > 0) barriers[`${path} is wider than the window`] = [`${wider} pixels`];
-      await own.screenshot(`operator-${name.split(',')[0]}${path.replace(/[/?]/g, '-').slice(0, 40)}`);
-    }
-    expect(Object.entries(barriers).filter(([, found]) => found.length > 0)).toEqual([]);
+    await own.page.getByText('they are sent').waitFor();
+    expect(await own.walk('operator', PAGES)).toEqual({});
     expect(await own.page.title()).not.toContain('owned');
     expect(own.complaints).toEqual([]);
     await own.close();
   },
-  scaled(90_000),
+  scaled(150_000),
 );
+
+test('their pages are on the sheet of all', () => makeSheet(browser));

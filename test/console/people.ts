@@ -6,7 +6,7 @@ import type { Person } from './browser.js';
 const PASSWORD = 'a long enough password';
 type Role = 'admin' | 'validator' | 'auditor';
 
-export async function addUser(tenant: TenantClient, role: Role, name = role): Promise<Person> {
+export async function addUser(tenant: TenantClient, role: Role, name: string = role): Promise<Person> {
   const email = `${name}@example.com`;
   const user = {
     email,
