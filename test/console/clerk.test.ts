@@ -26,7 +26,8 @@ afterAll(async () => {
   await service?.dispose();
 });
 
-test('clears ten orders with the keyboard alone', async () => {
+test('clears ten orders with the keyboard alone, in less than three minutes', async () => {
+  const start = performance.now();
   const window = await Window.open(browser, acme());
   const { page } = window;
   await page.goto(`http://${acme().host}/console`);
@@ -47,6 +48,7 @@ test('clears ten orders with the keyboard alone', async () => {
     await window.press('a');
   }
   await page.getByRole('heading', { level: 1, name: 'PO-011' }).waitFor();
+  expect(performance.now() - start).toBeLessThan(180_000);
   const statuses = () => Promise.all(orders.slice(0, 10).map(({ id }) => statusOf(id)));
   const areSent = (all: readonly unknown[]) => all.every((status) => status === 'submitted');
   expect(await until(statuses, areSent)).toEqual(Array(10).fill('submitted'));
