@@ -84,6 +84,8 @@ export type Api = ApiDeps & {
   readonly inFlight: Tally;
   /** Pairs of account and network that have opened the account. */
   readonly opened: LRUCache<string, true>;
+  /** What users have open, by tenant and user. In memory, so each process has its own. */
+  readonly openOrders: LRUCache<string, { readonly order_id: string; readonly name: string }>;
   /** An OpenAPI document as JSON. @throws HttpError 413 if its tables exceed MAX_OPENAPI_BYTES */
   readonly openApi: (audience: Audience, subject: Described) => string;
 };

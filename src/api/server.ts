@@ -37,6 +37,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     buckets: new TokenBuckets(),
     inFlight: new Tally(),
     opened: new LRUCache({ max: MAX_KNOWN_OPENINGS }),
+    openOrders: new LRUCache({ max: 20_000, ttl: 45_000 }),
     openApi: openApiWriter(areasOf),
   };
   showWork(deps.metrics.registry, api.work);

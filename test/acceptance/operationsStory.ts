@@ -211,6 +211,7 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
 
     platform('GET /orders'),
     platform('GET /orders/counts'),
+    platform('PUT /orders/open', { body: () => ({ order_id: ids.order_id }) }),
     platform('PUT /orders/{order_id}', { body: () => ({ customer_reference: 'PO 1' }) }),
     platform('GET /orders/{order_id}'),
     platform('POST /orders/{order_id}/reject', {

@@ -191,10 +191,11 @@ test('numbers are sent as they were meant or not at all, also where the fields o
 test('two clerks at one order: the second chooses for each field that both have changed, and the other changes stay', async () => {
   const id = orders[11]?.id;
   const [first, second] = [await Window.open(browser, acme()), await Window.open(browser, acme())];
-  for (const window of [first, second]) {
-    await window.signIn(clerk);
-    await window.goto(`/orders/${id}`, /PO-012/);
-  }
+  const colleague = await addUser(acme(), 'validator', 'anna');
+  await first.signIn(clerk);
+  await second.signIn(colleague);
+  for (const window of [first, second]) await window.goto(`/orders/${id}`, /PO-012/);
+  await second.page.getByText('Opened by validator Smit').waitFor();
   await first.page.getByLabel('Notes').fill('Ring twice');
   await first.page.getByLabel('Quantity, 1').fill('7');
   await first.press('Control+s');

@@ -116,6 +116,7 @@ export const en = {
     reference: 'Reference',
     issued: 'Ordered on',
     delivery: 'Deliver on',
+    openBy: (names: string) => `Opened by ${names}`,
     problems: 'Problems',
     missing: (what: string) => `${what}: nothing is filled in.`,
     unknown_reference: (what: string) => `${what}: there is no such record.`,

@@ -116,6 +116,7 @@ export const nl: Text = {
     reference: 'Referentie',
     issued: 'Besteld op',
     delivery: 'Leveren op',
+    openBy: (names: string) => `Geopend door ${names}`,
     problems: 'Problemen',
     missing: (what: string) => `${what}: niets ingevuld.`,
     unknown_reference: (what: string) => `${what}: bestaat niet in de tabellen.`,

@@ -1,7 +1,8 @@
 /** What a clerk looks at first: who wants what, by when, and how sure the platform is. */
 import { Badge, Group, Paper, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { memo, type ReactNode } from 'react';
-import type { AnyRecord, Order, OrderRow } from '../api/client';
+import { type AnyRecord, api, dataOf, type Order, type OrderRow } from '../api/client';
 import { useLanguage, useText } from '../app/language';
 import { REFUSED, TO_VALIDATE } from './queue';
 
@@ -93,6 +94,19 @@ const COLOURS = {
 
 export function StatusBadge({ status }: { readonly status: OrderRow['processing_status'] }) {
   const text = useText();
-  if (status === null) return null;
-  return <Badge color={COLOURS[status]}>{text.status[status]}</Badge>;
+  return status && <Badge color={COLOURS[status]}>{text.status[status]}</Badge>;
+}
+
+const ASKED_EACH_MS = 20_000;
+
+/** Which colleagues have the order open. @param isHere whether it is open here, which is said to them */
+export function OpenBy({ id, isHere = false }: { readonly id: string; readonly isHere?: boolean }) {
+  const { orders } = useText();
+  const open = useQuery({
+    queryKey: ['open-orders', isHere && id],
+    queryFn: () => dataOf(api.PUT('/api/v1/platform/orders/open', { body: isHere ? { order_id: id } : {} })),
+    refetchInterval: ASKED_EACH_MS,
+  });
+  const names = open.data?.flatMap(({ order_id, name }) => (order_id === id ? [name] : [])) ?? [];
+  return names.length > 0 && <Badge color="orange">{orders.openBy(names.join(', '))}</Badge>;
 }

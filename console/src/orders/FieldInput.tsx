@@ -1,6 +1,6 @@
 /** The input for a field of any table, by its type; a look-up where it names a record. Its value is what the API takes and gives. */
 import { Checkbox, Textarea, TextInput, type TextInputProps } from '@mantine/core';
-import { useState } from 'react';
+import { memo, useState } from 'react';
 import type { AnyRecord, AssetField, AssetType } from '../api/client';
 import { useLanguage } from '../app/language';
 import { decimalMark, NoNumber, numberText, numberValue } from '../app/numberText';
@@ -13,7 +13,7 @@ type Props = {
   /** The order or the part, with the record that each reference named when it was read. */
   readonly of: { readonly [field: string]: unknown };
   readonly value: unknown;
-  readonly onChange: (value: unknown) => void;
+  readonly onChange: (value: unknown, name: string) => void;
   readonly error?: string | undefined;
   readonly isDisabled?: boolean;
   /** In a grid the column's head is shown in place of the label. */
@@ -24,9 +24,11 @@ type Props = {
 const textOf = (value: unknown): string => (value === null || value === undefined ? '' : String(value));
 const orNull = (value: string): string | null => (value === '' ? null : value);
 
-export function FieldInput(props: Props) {
-  const { field, reference, of, value, onChange, error, isDisabled = false, isInGrid = false } = props;
+/** Rendered again only where it changes. */
+export const FieldInput = memo((props: Props) => {
+  const { field, reference, of, value, error, isDisabled = false, isInGrid = false } = props;
   const { label = field.label } = props;
+  const onChange = (to: unknown) => props.onChange(to, field.name);
   const { language } = useLanguage();
   if (reference !== undefined) {
     const { table, key, name } = reference;
@@ -48,10 +50,7 @@ export function FieldInput(props: Props) {
   };
   const Input = isInGrid ? CellInput : TextInput;
   const Long = !isInGrid && field.type === 'LongText' ? Textarea : Input;
-  if (isNumber)
-    return (
-      <NumberField {...shared} as={Input} isInteger={field.type === 'Integer'} value={value} onChange={onChange} />
-    );
+  if (isNumber) return <NumberField {...shared} as={Input} {...{ field, value }} onChange={props.onChange} />;
   if (field.type === 'Boolean')
     return (
       <Checkbox
@@ -69,17 +68,17 @@ export function FieldInput(props: Props) {
       onChange={({ currentTarget }) => onChange(orNull(currentTarget.value))}
     />
   );
-}
+});
 
 type NumberProps = Pick<TextInputProps, 'label' | 'aria-label' | 'required' | 'error'> &
-  Pick<Props, 'value' | 'onChange'> & { readonly as: typeof TextInput | typeof CellInput; readonly isInteger: boolean };
+  Pick<Props, 'field' | 'value' | 'onChange'> & { readonly as: typeof TextInput | typeof CellInput };
 
 /** The service makes the number, as it can refuse what it cannot hold. */
-function NumberField({ as: Input, isInteger, value, onChange, error, ...more }: NumberProps) {
+function NumberField({ as: Input, field, value, onChange, error, ...more }: NumberProps) {
   const { language, text } = useLanguage();
   const mark = decimalMark(language);
   const [typed, setTyped] = useState<string | undefined>();
-  const read = (next: string): unknown => (next.trim() === '' ? null : numberValue(next, mark, isInteger));
+  const read = (next: string) => (next.trim() === '' ? null : numberValue(next, mark, field.type === 'Integer'));
   return (
     <Input
       {...more}
@@ -88,7 +87,7 @@ function NumberField({ as: Input, isInteger, value, onChange, error, ...more }: 
       value={typed ?? numberText(value, mark)}
       onChange={({ currentTarget }) => {
         setTyped(currentTarget.value);
-        onChange(read(currentTarget.value));
+        onChange(read(currentTarget.value), field.name);
       }}
       onBlur={() => setTyped(undefined)}
     />

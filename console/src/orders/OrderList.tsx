@@ -12,7 +12,7 @@ import { useRoles } from '../app/useRoles';
 import { useWatched } from '../app/useWatched';
 import type { OrdersSearch } from '../routes';
 import { Bulk } from './Bulk';
-import { accuracyText, DeliveryDate, StatusBadge } from './Facts';
+import { accuracyText, DeliveryDate, OpenBy, StatusBadge } from './Facts';
 import { Filters, isFiltered, Views } from './Filters';
 import { ARCHIVE, type OrderSearch, placeOf, type Queue, REFUSED, readQueue, TO_VALIDATE } from './queue';
 
@@ -153,7 +153,7 @@ const columnsOf = (queue: Queue, { orders, common }: Words, linkTo: LinkTo): rea
     id: 'state',
     label: common.status,
     sort: 'processing_status',
-    cell: (order) => <StatusBadge status={order.processing_status} />,
+    cell: ({ id, processing_status: state }) => [<StatusBadge key="1" status={state} />, <OpenBy key="2" id={id} />],
   },
   { id: 'issued', label: orders.issued, sort: 'issue_date', cell: ({ issue_date }) => <When at={issue_date} /> },
   {

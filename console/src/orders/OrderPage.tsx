@@ -3,7 +3,7 @@ import { Button, Grid, Group, Paper, SimpleGrid, Stack, Text, Title } from '@man
 import { notifications } from '@mantine/notifications';
 import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useBlocker, useNavigate } from '@tanstack/react-router';
-import { memo, useCallback, useMemo, useState } from 'react';
+import { useCallback, useMemo, useState } from 'react';
 import { ApiError, type AssetField, type AssetType, answerOf, api, bodyOf, type Order } from '../api/client';
 import { tableInfoQuery, tenantQuery } from '../api/queries';
 import { useKeys } from '../app/keys';
@@ -26,7 +26,7 @@ import {
   withField,
   writableFields,
 } from './draft';
-import { Facts, StatusBadge } from './Facts';
+import { Facts, OpenBy, StatusBadge } from './Facts';
 import { FieldInput } from './FieldInput';
 import { namesOfParts, OrderHistory } from './OrderHistory';
 import { PartsGrid } from './PartsGrid';
@@ -133,10 +133,9 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     ...(may('save') ? { v: () => saveAs('validated') } : {}),
   });
 
-  const values: Fields = order;
   const names = useMemo(() => namesOfParts(order), [order]);
   const setField = useCallback(
-    (name: string, to: unknown) => setDraft((present) => withField(present, order, name, to)),
+    (to: unknown, name: string) => setDraft((present) => withField(present, order, name, to)),
     [order],
   );
   const { now, problems, errors } = useMessages(order, draft, save.error, save.variables?.sent ?? NO_DRAFT);
@@ -144,20 +143,22 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   const fields = writableFields(orderType, 'id').filter(({ name }) => !SET_BY_OTHERS.includes(name));
   // As it was opened: a field must not move while it is filled in.
   const [folded] = useState(() => new Set(fields.filter((field) => isEmpty(field, order)).map(({ name }) => name)));
-  const customer = order.buyer_customer_party?.name;
-  const title = [order.customer_reference ?? text.orders.one, customer].filter(Boolean).join(' · ');
+  const title = [order.customer_reference ?? text.orders.one, order.buyer_customer_party?.name]
+    .filter(Boolean)
+    .join(' · ');
 
   const input = (field: AssetField) => (
-    <Input
-      key={field.name}
-      field={field}
-      reference={referenceOf(orderType, field)}
-      value={now[field.name]}
-      of={values}
-      onChange={setField}
-      error={errors.get(field.name)}
-      isDisabled={!may('save')}
-    />
+    <div key={field.name} data-field={field.name}>
+      <FieldInput
+        field={field}
+        reference={referenceOf(orderType, field)}
+        value={now[field.name]}
+        of={order}
+        onChange={setField}
+        error={errors.get(field.name)}
+        isDisabled={!may('save')}
+      />
+    </div>
   );
 
   return (
@@ -204,6 +205,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     >
       <Group gap="xs">
         <StatusBadge status={order.processing_status} />
+        <OpenBy id={order.id} isHere={may('save')} />
         <Text size="sm">
           {text.common.changed} <When at={order.updated_at} />
         </Text>
@@ -216,7 +218,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
           both={both}
           now={now}
           names={names}
-          onChoose={(each, value) => setDraft((present) => withChoice(present, values, each, value))}
+          onChoose={(each, value) => setDraft((present) => withChoice(present, order, each, value))}
         />
       )}
       {save.error !== null && !(both !== undefined && isConflict(save.error)) && <Problem error={save.error} />}
@@ -243,7 +245,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
               <PartsGrid
                 key={relationship.name}
                 relationship={relationship}
-                order={values}
+                order={order}
                 draft={draft}
                 onChange={setDraft}
                 errors={errors}
@@ -262,17 +264,6 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     </Page>
   );
 }
-
-type InputProps = Omit<Parameters<typeof FieldInput>[0], 'onChange'> & {
-  readonly onChange: (name: string, to: unknown) => void;
-};
-
-/** Rendered again only where it changes. */
-const Input = memo(({ onChange, ...more }: InputProps) => (
-  <div data-field={more.field.name}>
-    <FieldInput {...more} onChange={(to) => onChange(more.field.name, to)} />
-  </div>
-));
 
 /** Notes and dates are filled in often; other fields without a value are out of the way. */
 const isEmpty = ({ name, type, required }: AssetField, order: Fields): boolean =>

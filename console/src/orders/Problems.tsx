@@ -33,7 +33,7 @@ export function useMessages(order: Order, draft: Draft, refusal: Error | null, s
       const path = pathNow(then, now, field);
       return path === undefined ? [] : [{ field: path, message }];
     });
-  const own = order.problems.map((problem) => ({ field: problem.field, message: say(problem) }));
+  const own = order.problems.map((problem) => ({ ...problem, message: say(problem) }));
   const problems = still(order, own);
   const refused = Object.entries(refusal instanceof ApiError ? refusal.fields : {});
   const refusals = refused.map(([field, messages]) => ({ field, message: messages.join(' ') }));

@@ -53,8 +53,6 @@ export async function readAround(search: OrderSearch, place: number) {
   return { rows: data, first: (page - 1) * PAGE_SIZE, total: meta.total };
 }
 
-type Place = { readonly id: string; readonly place: number };
-
 /**
  * The order behind this one in its list, or else the first of the list. An order that has left the list has made room for the
  * one behind it.
@@ -64,7 +62,7 @@ export async function nextOrder(
   search: OrderSearch,
   id: string,
   isDone: (id: string) => boolean,
-): Promise<Place | undefined> {
+): Promise<{ readonly id: string; readonly place: number } | undefined> {
   for (let [place, isBehind] = [search.place ?? 0, true]; ; ) {
     const { rows, first, total } = await readAround(search, place);
     const own = isBehind ? rows.findIndex((row) => row.id === id) : -1;

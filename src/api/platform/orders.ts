@@ -134,6 +134,8 @@ async function searchFilter(
   return { kind: 'any', anyOf: [...textIn(fields, text), ids, ...(parties.values.length > 0 ? [named] : [])] };
 }
 
+const openBody = z.strictObject({ order_id: z.uuid('must be an order id.').optional() });
+
 const STATUSES = [...ORDER_STATUSES, FAILED];
 
 export const orders: Resource = {
@@ -145,6 +147,7 @@ export const orders: Resource = {
       code: json.oneOf(PROBLEM_CODES),
       message: json.text,
     }),
+    OpenOrder: json.closedObject({ order_id: json.text, name: json.text }),
     Approver: json.closedObject({
       id: json.count,
       first_name: json.text,
@@ -159,7 +162,6 @@ export const orders: Resource = {
       id: 'platformListOrders',
       work: 'list',
       summary: 'Orders, each with the name of its customer',
-      description: 'filter[processing_status][in] chooses those to validate, or the archive.',
       allow: 'users',
       query: [SEARCH, ...LIST_PARAMETERS],
       answer: (orderType) =>
@@ -187,7 +189,6 @@ export const orders: Resource = {
     'GET /orders/counts': {
       id: 'platformCountOrders',
       summary: 'How many orders are in each state',
-      description: 'Cheap enough to be asked every few seconds: orders are counted again only after one has changed.',
       allow: 'users',
       work: 'list',
       answer: json.one('OrderCounts'),
@@ -199,6 +200,23 @@ export const orders: Resource = {
           return [status, (await queries.records.list(table, asked, cancellation)).total];
         });
         return dataReply(Object.fromEntries(await Promise.all(counted)));
+      },
+    },
+    'PUT /orders/open': {
+      id: 'platformOpenOrders',
+      summary: 'Say which order you have open, for 45 seconds, and get those of others',
+      allow: 'users',
+      body: json.bodyOf(openBody, {}),
+      answer: json.all('OpenOrder'),
+      handle({ openOrders: open }, { tenant, person, body }) {
+        const { order_id } = parseBody(openBody, body);
+        const own = `${tenant.name} ${person.id}`;
+        open.delete(own);
+        const others = [...open.entries()]
+          .filter(([key]) => key.startsWith(`${tenant.name} `))
+          .map(([, order]) => order);
+        if (order_id) open.set(own, { order_id, name: `${person.firstName} ${person.lastName}` });
+        return dataReply(others);
       },
     },
     'GET /orders/:id': {
@@ -226,7 +244,7 @@ export const orders: Resource = {
       grows: CHANGES,
       summary: 'Save changes; processing_status may be saved or validated',
       description:
-        'Fields that the body lacks stay. A list of parts, such as lines, replaces the present ones: a part with a known id is changed by the fields it has, one without an id is added, and missing ones are removed.',
+        'Fields that the body lacks stay. A list of parts replaces the present ones: a part with an id is changed, one without is added, missing ones are removed.',
       allow: 'validators',
       body: {
         limit: 'record',
@@ -267,9 +285,9 @@ export const orders: Resource = {
       work: 'costly',
       id: 'platformApproveOrder',
       grows: CHANGES,
-      summary: 'Approve an order that is validated or failed; it is then sent to the webhooks',
+      summary: 'Approve a validated or failed order; it is then sent to the webhooks',
       description:
-        'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the missing objects.',
+        'One with problems is refused with 422. With {"override": true, "reason": "…"} it is sent without the missing objects.',
       allow: 'validators',
       body: { ...json.bodyOf(approveBody, { override: true, reason: 'The item follows tomorrow.' }), optional: true },
       answer: orderResponse,
@@ -280,7 +298,7 @@ export const orders: Resource = {
     },
     'POST /orders/:id/reject': {
       id: 'platformRejectOrder',
-      summary: 'Reject an order, which is not exported; its reasons are shown with it',
+      summary: 'Reject an order; its reasons are shown with it',
       allow: 'validators',
       body: { ...json.bodyOf(rejectBody, { reasons: ['Ordered twice.'] }), optional: true },
       answer: orderResponse,

@@ -116,3 +116,15 @@ it('the counts are those of each state, at once after a change', async () => {
   await validator.call('POST', `/orders/${id}/reject`, { reasons: ['Ordered twice.'] });
   expect(await counts()).toEqual({ ...before, rejected: (before.rejected ?? 0) + 1 });
 });
+
+it('validators see which orders colleagues have open, until these show something else', async () => {
+  const order_id = await newOrder({});
+  const other = await addPerson(acme(), 'anna', ['validator']);
+  const shown = async (person: Person, sent = {}) =>
+    dataOf(z.array(z.unknown()), await person.call('PUT', '/orders/open', sent));
+  expect(await shown(other, { order_id })).toEqual([]);
+  expect(await shown(validator, { order_id })).toEqual([{ order_id, name: 'anna Bos' }]);
+  expect(await shown(other)).toEqual([{ order_id, name: 'vera Bos' }]);
+  expect(await shown(validator)).toEqual([]);
+  await expectRefused(run.service, 422, () => other.call('PUT', '/orders/open', { order_id: 'I-1' }));
+});
