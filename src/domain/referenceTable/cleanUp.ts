@@ -1,6 +1,7 @@
 /**
- * Clean-ups: what keeps one from deleting more than intended, and sync sessions of a table: batches that carry the session's id,
- * then one commit, which deletes what they did not carry.
+ * Clean-ups (spec §4.8). One deletes each record that has another batch id or none: its event names the batch id alone, its
+ * effect `cleanUp` (`effects.ts`) says so, and engines find the rows. Here is what keeps one from deleting more than intended;
+ * and sync sessions of a table: batches that carry the session's id, then one commit, which deletes what they did not carry.
  */
 import type { FieldErrors } from '../assetTypes/recordSchema.js';
 import type { EventOf } from '../eventTypes.js';

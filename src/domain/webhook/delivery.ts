@@ -1,4 +1,7 @@
-/** The rules of one delivery to one webhook (spec §6.4): at most five attempts, each counted before it is made. */
+/**
+ * The rules of one delivery to one webhook (spec §6.4): at most five attempts, each counted before it is made. The fifth failure
+ * of an approved order's delivery fails the order as well, which comes first (`giveUp` in `webhooks/deliver.ts`).
+ */
 import type { DeliveryEvent, DeliverySubject } from './events.js';
 
 export const MAX_DELIVERY_ATTEMPTS = 5;
