@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { memo, type ReactNode } from 'react';
 import { type AnyRecord, api, dataOf, type Order, type OrderRow } from '../api/client';
 import { useLanguage, useText } from '../app/language';
+import { useRoles } from '../app/useRoles';
 import { REFUSED, TO_VALIDATE } from './queue';
 
 export const Facts = memo(({ order }: { readonly order: Order }) => {
@@ -102,7 +103,9 @@ const ASKED_EACH_MS = 20_000;
 /** Which colleagues have the order open. @param isHere whether it is open here, which is said to them */
 export function OpenBy({ id, isHere = false }: { readonly id: string; readonly isHere?: boolean }) {
   const { orders } = useText();
+  const { isValidator } = useRoles();
   const open = useQuery({
+    enabled: isValidator,
     queryKey: ['open-orders', isHere && id],
     queryFn: () => dataOf(api.PUT('/api/v1/platform/orders/open', { body: isHere ? { order_id: id } : {} })),
     refetchInterval: ASKED_EACH_MS,

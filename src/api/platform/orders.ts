@@ -205,7 +205,7 @@ export const orders: Resource = {
     'PUT /orders/open': {
       id: 'platformOpenOrders',
       summary: 'Say which order you have open, for 45 seconds, and get those of others',
-      allow: 'users',
+      allow: 'validators',
       body: json.bodyOf(openBody, {}),
       answer: json.all('OpenOrder'),
       handle({ openOrders: open }, { tenant, person, body }) {
