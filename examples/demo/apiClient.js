@@ -1,5 +1,4 @@
 /** A client of the service as an integrator would write one: tokens, JSON, and a check of every answer. */
-import { SingleBar } from 'cli-progress';
 
 export class ApiClient {
   #origin;
@@ -33,12 +32,10 @@ export class ApiClient {
   }
 }
 
-/** Runs `work` with a progress bar, then prints count, speed, and the note that it returns. */
+/** Runs `work`, then prints count, speed, and the note that it returns. */
 export async function timedStep(title, total, unit, work) {
-  const bar = new SingleBar({ format: `${title} {bar} {percentage}% {value}/{total}`, clearOnComplete: true });
   const started = performance.now();
-  bar.start(total, 0);
-  const note = await work((done) => bar.update(done)).finally(() => bar.stop());
+  const note = await work();
   const seconds = (performance.now() - started) / 1000;
   const rate = Math.round(total / seconds).toLocaleString('en');
   console.log(`${title}: ${total.toLocaleString('en')} ${unit} in ${seconds.toFixed(1)} s, ${rate} a second; ${note}`);

@@ -68,13 +68,12 @@ export async function syncLocations(api, places) {
 }
 
 function sync(api, title, places, batchId) {
-  return timedStep(title, places.length, 'places', async (onProgress) => {
+  return timedStep(title, places.length, 'places', async () => {
     const sum = { created: 0, updated: 0, unchanged: 0 };
     for (let done = 0; done < places.length; done += BATCH_SIZE) {
       const items = places.slice(done, done + BATCH_SIZE).map((place) => ({ ...place, _batch_id: batchId }));
       const { data } = await api.request('POST', `${TABLE}/batch`, { items });
       for (const count of Object.keys(sum)) sum[count] += data[count];
-      onProgress(done + items.length);
     }
     return `${sum.created} created, ${sum.updated} updated, ${sum.unchanged} unchanged`;
   });
