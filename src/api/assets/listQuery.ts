@@ -58,7 +58,7 @@ export const SEARCH: QueryParameter = {
 export const CURSOR: QueryParameter = {
   name: 'cursor',
   description:
-    'Empty for the first page, then meta.next_cursor of the page before, with the same filters and sort: created_at or -created_at. Records present for the whole export appear exactly once, whatever is written meanwhile.',
+    'Empty for the first page; for the next one, meta.next_cursor of the page before and the same filters. The sort is created_at or -created_at. Records present for the whole export appear exactly once.',
   schema: { type: 'string' },
 };
 
