@@ -109,9 +109,12 @@ export class Window {
     const add = (place: string, found: readonly string[]) => {
       if (found.length > 0) barriers[place] = found;
     };
-    // The menu moves away.
+    // The menu moves away; colours change when the page has heard of the new scheme.
     const transitions = 'document.getAnimations().some((each) => each instanceof CSSTransition)';
-    const movesStill = () => this.page.evaluate<boolean>(transitions);
+    const changesStill = (scheme: string) => () =>
+      this.page.evaluate<boolean>(
+        `document.documentElement.dataset.mantineColorScheme !== '${scheme}' || ${transitions}`,
+      );
     // The page itself does not scroll sideways: wide tables do.
     const pixelsWider = () => this.page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
     for (const [at, [path, heading]] of pages.entries()) {
@@ -123,7 +126,7 @@ export class Window {
         await this.page.setViewportSize({ width, height: 900 });
         await this.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
         if (view === 0) await this.goto(path, heading);
-        await until(movesStill, (moves) => !moves);
+        await until(changesStill(colorScheme), (changes) => !changes);
         const wider = await until(pixelsWider, (pixels) => pixels <= 0);
         const found = view === 0 || view === VIEWS.length - 1 ? await this.barriers() : [];
         const place = `${path}, ${colorScheme}, ${width}`;
