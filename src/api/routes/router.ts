@@ -133,7 +133,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       const call = new Call(api, req, res, query, await readBody?.(req, res));
       await checkGrowth?.(call);
       // Hundreds that arrive together would hold the event loop for a few milliseconds each.
-      if (operation.allow !== 'anyone') await nextTurn(context.tenantName);
+      await nextTurn(context.tenantName ?? req.route.path);
       const reply = await operation.handle(api, call, time);
       // A large write keeps its turn until reads show it, so that few are ever pending.
       const isShown = await shownByReads(api, req, reply);
