@@ -185,9 +185,8 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     }),
     platform('POST /tables/{table}/operations/{operation_id}/undo', { body: () => ({}) }),
     platform('POST /tables/{table}/syncs', { names: 'sync_id' }),
-    platform('POST /tables/{table}/syncs/{sync_id}/commit', {
-      body: () => ({ records: 0 }),
-    }),
+    platform('POST /tables/{table}/syncs/{sync_id}/commit', { body: () => ({ records: 0 }) }),
+    platform('POST /tables/{table}/assets/clean-up', { body: () => ({ batch_id: 'all' }) }),
     platform('POST /tables/{table}/assets', {
       at: { table: 'dyn_order_line' },
       body: () => ({ order_id: ids.order_id, quantity: 1 }),

@@ -251,7 +251,7 @@ const madeFor = <T>(assetType: AssetType, value: PerTable<T>): T => (isMade(valu
 
 function securityOf(operation: Operation) {
   const { tables = 'Table' } = operation;
-  const kinds = tables === 'Table' ? [true, false] : [tables === 'ReferenceTable'];
+  const kinds = isTableOperation(operation) && tables === 'Table' ? [true, false] : [tables === 'ReferenceTable'];
   const needed = new Set(kinds.map((supportingData) => permissionOn(operation, () => ({ supportingData }))));
   return [...needed].flatMap((permission): readonly { readonly [scheme: string]: readonly Scope[] }[] => {
     if (permission === undefined) return [];

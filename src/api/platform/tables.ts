@@ -4,7 +4,6 @@
  */
 import { NotSupportedError } from '../../commands/context.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { PermissionOfPeople } from '../../domain/identity/scopes.js';
 import type { SpaceState } from '../../ports/rowStore.js';
 import { compare } from '../assets/compare.js';
 import { history } from '../assets/history.js';
@@ -14,27 +13,16 @@ import { AT } from '../assets/moments.js';
 import { operations } from '../assets/operations.js';
 import { records } from '../assets/records.js';
 import { batchOf, synchronization } from '../assets/synchronize.js';
-import { authorize } from '../auth/principal.js';
 import * as json from '../openapi/schema.js';
 import { listReply, type Operation, pathText, type Resource } from '../routes/operation.js';
 
 const TAG = 'platform: tables';
 
-/** Operations of API clients that people have as well, and who of them. */
-const FOR_PEOPLE: { readonly [route: string]: PermissionOfPeople } = {
-  'POST /:table/assets/batch': 'admins',
-  'POST /:table/syncs': 'admins',
-  'POST /:table/syncs/:id/commit': 'admins',
-  'GET /:table/operations': 'users',
-  'POST /:table/operations/:id/undo': 'admins',
-  'GET /:table/compare': 'users',
-  'GET /:table/info': 'users',
-  'GET /:table/assets': 'users',
-  'GET /:table/assets/:id': 'users',
-  'GET /:table/assets/:id/history': 'users',
-  'POST /:table/assets': 'validators',
-  'PUT /:table/assets/:id': 'validators',
-  'DELETE /:table/assets/:id': 'validators',
+/** Who does what clients need such a scope for. */
+const FOR_PEOPLE: { readonly [allowed: string]: Operation['allow'] } = {
+  read: 'users',
+  write: 'editors',
+  'write:reference_data': 'admins',
 };
 
 const anyFields: json.JsonSchema = { type: 'object' };
@@ -57,7 +45,7 @@ const DESCRIBED: { readonly [route: string]: Partial<Operation> } = {
 /** Operations of API clients on tables, for people: below `/tables`. */
 function forPeople({ operations, pathParameters }: Resource): Resource {
   const shared = Object.entries(operations).flatMap(([route, { tables: _, handle, ...operation }]) => {
-    const allow = FOR_PEOPLE[route];
+    const allow = FOR_PEOPLE[operation.allow];
     if (allow === undefined) return [];
     const id = `platform${operation.id.charAt(0).toUpperCase()}${operation.id.slice(1)}`;
     const forUser: Operation = {
@@ -65,15 +53,13 @@ function forPeople({ operations, pathParameters }: Resource): Resource {
       ...DESCRIBED[route],
       id,
       allow,
-      async handle(api, call, cancellation) {
+      handle(api, call, cancellation) {
         const { name, role } = call.assetType;
-        if (allow === 'validators' && role === 'order')
+        if (allow === 'editors' && role === 'order')
           throw new NotSupportedError(
             `Records of ${name} are not written here.`,
             'Orders are changed at /orders here.',
           );
-        if (allow === 'validators' && role === 'reference')
-          await authorize(api, call.req, call.res, { ...operation, handle, allow: 'admins' });
         return handle(api, call, cancellation);
       },
     };

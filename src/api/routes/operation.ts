@@ -73,10 +73,10 @@ export const CHANGES: readonly Quota[] = ['logBytes'];
 export const CREATES: readonly Quota[] = [...CHANGES, 'records'];
 
 /**
- * For an operation on the table `:table`, `read` and `write` stand for the scope of tables of its kind. Auditors have the
- * permissions to read.
+ * For an operation on the table `:table`, `read` and `write` stand for the scope of tables of its kind, and `editors` for
+ * admins on a reference table and validators on others. Auditors have the permissions to read.
  */
-type Allowed = 'anyone' | 'read' | 'write' | Permission;
+type Allowed = 'anyone' | 'read' | 'write' | 'editors' | Permission;
 
 export type Operation = {
   /** What the caller needs. */
@@ -124,6 +124,7 @@ export const permissionOn = (
   assetType: () => Pick<AssetType, 'supportingData'>,
 ): Permission | undefined => {
   if (allow === 'read' || allow === 'write') return scopeFor(allow, assetType().supportingData);
+  if (allow === 'editors') return assetType().supportingData ? 'admins' : 'validators';
   return allow === 'anyone' ? undefined : allow;
 };
 
