@@ -10,7 +10,7 @@ import type { Condition } from '../ports/rowStore.js';
 import { type ActivityEntry, activityPage, isOperation } from '../queries/activity.js';
 import { cancellable, where } from '../queries/asking.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { namedActor, type ShownActor, shownActor } from './actors.js';
+import { type Acted, acted, namedActor } from './actors.js';
 import { cursorLike, exactText, limitOf, period } from './assets/listQuery.js';
 import { untilShown } from './assets/moments.js';
 import { nextLink } from './assets/pages.js';
@@ -25,7 +25,7 @@ import { parametersIn, parseQuery } from './routes/query.js';
 const idOf = ({ at, position, revision }: Pick<ActivityEntry, 'at' | 'position' | 'revision'>): string =>
   `${at.replaceAll(/\D/g, '')}.${position}.${revision}`;
 
-type ShownEntry = Omit<ActivityEntry, 'actor'> & { readonly actor: ShownActor; readonly name?: string | undefined };
+type ShownEntry = Acted<ActivityEntry> & { readonly name?: string | undefined };
 
 const countsSchema = json.closedObject({
   created: json.count,
@@ -203,7 +203,7 @@ async function entriesFor(api: Api, call: Call, asked: ActivityQuery, cancellati
     const isErased =
       entry.kind === 'user.added' && eventStore.erasures?.isErasedUser(tenant.name, entry.subject?.id ?? '');
     const details = isErased === true ? { details: { ...entry.details, name: ERASED } } : {};
-    return { ...entry, ...details, actor: shownActor(api.commands, tenant, entry.actor) };
+    return acted(api.commands, tenant, { ...entry, ...details });
   });
   return { entries, next: nextLink(api, call, page.next && idOf(page.next)) };
 }

@@ -4,10 +4,7 @@ import type { EventStore } from '../ports/eventStore.js';
 import type { ActivityEntry } from '../queries/activity.js';
 import * as json from './openapi/schema.js';
 
-/** Events of earlier releases lack the names of clients. */
-type Actor = ActivityEntry['actor'];
-
-export type ShownActor = { readonly kind: string; readonly id: string; readonly name: string | null };
+type ShownActor = { readonly kind: string; readonly id: string; readonly name: string | null };
 
 export const actorSchema: json.JsonSchema = json.closedObject({
   kind: json.oneOf(['client', 'user', 'operator', 'system']),
@@ -19,19 +16,22 @@ export const actorSchema: json.JsonSchema = json.closedObject({
   },
 });
 
-type Source = { readonly eventStore: Pick<EventStore, 'erasures'> };
+/** What an actor did, with the actor as answers show it: without a name that is erased. */
+export type Acted<T> = Omit<T, 'actor'> & { readonly actor: ShownActor };
 
-/** Without a name that is erased. */
-export function shownActor(
-  { eventStore }: Source,
+/** @param entry of an earlier release may lack the name of a client */
+export function acted<T extends Pick<ActivityEntry, 'actor'>>(
+  { eventStore }: { readonly eventStore: Pick<EventStore, 'erasures'> },
   { name: tenant, clients }: Pick<Tenant, 'name' | 'clients'>,
-  actor: Actor,
-): ShownActor {
-  const { kind, id, name } = eventStore.erasures?.actor(tenant, actor) ?? actor;
-  if (name !== undefined) return { kind, id, name };
-  if (kind === 'operator') return { kind, id, name: `${id} at the command line` };
-  if (kind === 'system') return { kind, id, name: `the service (${id})` };
-  return { kind, id, name: (kind === 'client' ? clients.get(id)?.name : undefined) ?? null };
+  entry: T,
+): Acted<T> {
+  const { kind, id, name } = eventStore.erasures?.actor(tenant, entry.actor) ?? entry.actor;
+  const ofKind = () => {
+    if (kind === 'operator') return `${id} at the command line`;
+    if (kind === 'system') return `the service (${id})`;
+    return kind === 'client' ? clients.get(id)?.name : undefined;
+  };
+  return { ...entry, actor: { kind, id, name: name ?? ofKind() ?? null } };
 }
 
 /** The id of the actor with this id or whole name, ignoring case; the text itself if it is nobody's who is there. */

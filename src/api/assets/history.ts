@@ -8,7 +8,7 @@ import { cancellable } from '../../queries/asking.js';
 import { type HistoryEntry, orderHistory } from '../../queries/orderHistory.js';
 import { HISTORY_KINDS, type RecordHistoryEntry, recordHistory } from '../../queries/recordHistory.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
-import { actorSchema, type ShownActor, shownActor } from '../actors.js';
+import { type Acted, acted, actorSchema } from '../actors.js';
 import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
@@ -18,10 +18,8 @@ import { limitOf, PAGING_PARAMETERS, parsePaging, revisionCursor } from './listQ
 import { collectionEnvelope, linkedReply } from './pages.js';
 import { unknownRecord } from './records.js';
 
-type ShownEntry = Omit<HistoryEntry, 'actor' | 'changes'> & { readonly actor: ShownActor };
-
 /** Without the changes. */
-export const historyEntry = json.view<ShownEntry>({
+export const historyEntry = json.view<Acted<HistoryEntry>>({
   id: [json.uuid, ({ eventId }) => eventId],
   event: [json.text, ({ eventType }) => eventType],
   occurred_at: [json.timestamp, ({ at }) => at],
@@ -59,8 +57,8 @@ export async function historyReply(
   let bytes = 0;
   for await (const entry of orderHistory(eventStore, tenant, id, (page - 1) * perPage, cancellation)) {
     if (records.length === perPage || entry.revision > last.revision) break;
-    const actor = shownActor(api.commands, tenant, entry.actor);
-    const text = JSON.stringify({ ...historyEntry.show({ ...entry, actor }), changes: entry.changes });
+    const shown = historyEntry.show(acted(api.commands, tenant, entry));
+    const text = JSON.stringify({ ...shown, changes: entry.changes });
     bytes += Buffer.byteLength(text);
     if (bytes > MAX_PAGE_BYTES)
       throw new AnswerTooLargeError(`A page has at most ${MAX_PAGE_BYTES} bytes: ask for fewer entries with perPage.`);
@@ -70,16 +68,13 @@ export async function historyReply(
   return { body: collectionEnvelope(api, call, records.join(), list) };
 }
 
-const ofEvent = (schema: json.JsonSchema, name: 'at' | 'kind' | 'eventId' | 'revision' | 'position') =>
-  [schema, ({ event }: ShownRecordEntry) => event[name]] as const;
+type RecordEntry = RecordHistoryEntry & Omit<RecordHistoryEntry['event'], 'fields'>;
 
-type ShownRecordEntry = RecordHistoryEntry & { readonly actor: ShownActor };
-
-const recordEntry = json.view<ShownRecordEntry>({
-  id: ofEvent(json.uuid, 'eventId'),
-  kind: ofEvent(json.oneOf(HISTORY_KINDS), 'kind'),
+const recordEntry = json.view<Acted<RecordEntry>>({
+  id: [json.uuid, ({ eventId }) => eventId],
+  kind: json.oneOf(HISTORY_KINDS),
   change: json.oneOf(['create', 'update', 'delete']),
-  occurred_at: ofEvent(json.timestamp, 'at'),
+  occurred_at: [json.timestamp, ({ at }) => at],
   actor: json.ref('Actor'),
   operation_id: [
     {
@@ -93,10 +88,10 @@ const recordEntry = json.view<ShownRecordEntry>({
     description: 'What changed, `from` and `to` by field. A deletion has all values that the record had.',
     additionalProperties: json.ref('FieldDifference'),
   },
-  revision: ofEvent(json.count, 'revision'),
-  position: ofEvent(json.count, 'position'),
-  correlation_id: [json.text, ({ event }) => event.correlationId],
-  causation_id: [json.text, ({ event }) => event.causationId],
+  revision: json.count,
+  position: json.count,
+  correlation_id: json.text,
+  causation_id: json.text,
 });
 
 const recordQuery = z.object({ cursor: revisionCursor, limit: limitOf(MAX_ENTRIES) });
@@ -110,8 +105,8 @@ async function recordReply(api: Api, call: Call, cancellation: Cancellation): Pr
   const space = { tenant: tenant.name, space: assetType.name };
   const page = await recordHistory(cancellable(api.rows, cancellation), space, asked);
   if (page === undefined) throw unknownRecord(assetType, id);
-  const data = page.entries.map((entry) =>
-    recordEntry.show({ ...entry, actor: shownActor(api.commands, tenant, entry.event.actor) }),
+  const data = page.entries.map((entry): object =>
+    recordEntry.show(acted(api.commands, tenant, { ...entry.event, ...entry })),
   );
   return linkedReply(api, call, data, page.next);
 }

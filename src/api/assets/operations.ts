@@ -5,18 +5,16 @@ import { refuseMasterData } from '../../commands/tables.js';
 import { MAX_ACTIVITY_ROWS, MAX_RECORDS, MAX_SHORT_PAGE } from '../../domain/limits.js';
 import { type ActivityEntry, activityPage, batchIdsOf, countsOf, OPERATIONS } from '../../queries/activity.js';
 import { cancellable, where } from '../../queries/asking.js';
-import { type ShownActor, shownActor } from '../actors.js';
+import { type Acted, acted } from '../actors.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, pathText, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { exactText, revisionCursor } from './listQuery.js';
 import { linkedReply } from './pages.js';
 
-type ShownOperation = Omit<ActivityEntry, 'actor'> & { readonly actor: ShownActor };
+const countOf = (name: keyof ReturnType<typeof countsOf>) => (entry: Acted<ActivityEntry>) => countsOf(entry)[name];
 
-const countOf = (name: keyof ReturnType<typeof countsOf>) => (entry: ShownOperation) => countsOf(entry)[name];
-
-const operationView = json.view<ShownOperation>({
+const operationView = json.view<Acted<ActivityEntry>>({
   operation_id: [json.text, ({ revision }) => String(revision)],
   kind: [json.oneOf(['batch', 'clean_up', 'deleted', 'undo']), ({ kind }) => kind.replace(/^\w+\./, '')],
   at: json.timestamp,
@@ -75,9 +73,7 @@ export const operations: Resource = {
           limit: MAX_SHORT_PAGE,
           isWanted: (entry) => batchId === undefined || batchIdsOf(entry).includes(batchId),
         });
-        const data = entries.map((entry) =>
-          operationView.show({ ...entry, actor: shownActor(api.commands, tenant, entry.actor) }),
-        );
+        const data = entries.map((entry) => operationView.show(acted(api.commands, tenant, entry)));
         return linkedReply(api, call, data, next?.position);
       },
     },

@@ -9,7 +9,7 @@ import type { Revision } from '../../ports/eventStore.js';
 import { roomFor } from '../../queries/asking.js';
 import { orderHistory } from '../../queries/orderHistory.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
-import { shownActor } from '../actors.js';
+import { acted } from '../actors.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
@@ -48,7 +48,7 @@ export async function* replaySteps(
     const asked = { orderId, sequence: { gte: revision, lte: revision }, order: 'oldest', limit: MAX_RECORDS } as const;
     const deliveries = await queries.deliveries.page(tenant.name, asked, cancellation);
     const text = JSON.stringify({
-      ...historyEntry.show({ ...entry, actor: shownActor(commands, tenant, entry.actor) }),
+      ...historyEntry.show(acted(commands, tenant, entry)),
       changes,
       problems,
       deliveries: deliveries.map((delivery) => ({
