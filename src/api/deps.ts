@@ -6,19 +6,20 @@ import type { Logger } from 'pino';
 import type { SignedCheckpoint } from '../audit/checkpoints.js';
 import type { EventProof, ProvedEvents, Unproved } from '../audit/proof.js';
 import type { Application } from '../commands/application.js';
-import type { Commands, TenantDirectory } from '../commands/context.js';
+import type { TenantDirectory } from '../commands/context.js';
 import type { Config } from '../config.js';
 import type { Tables } from '../domain/identity/tenantTables.js';
-import type { Revision } from '../ports/eventStore.js';
-import type { RowReads } from '../ports/rowStore.js';
+import type { EventStore, Revision } from '../ports/eventStore.js';
+import type { ParkedTenant, RowReads } from '../ports/rowStore.js';
 import type { Refresh } from '../projections/directory/refresh.js';
 import type { Progress } from '../projections/progress.js';
+import type { RowJobs } from '../projections/rowJobs.js';
 import type { TenantUsage } from '../projections/tenantUsage.js';
+import type { Queries } from '../queries/queries.js';
 import type { Tally } from '../supervision/fairQueue.js';
 import type { AllTurns, ListLimits, TokenBuckets } from './admission.js';
 import type { TokenService } from './auth/tokens.js';
 import type { ServiceMetrics } from './metrics.js';
-import type { OperatorParts } from './operator/parts.js';
 
 /** Whose operations an OpenAPI document has. */
 export type Audience = 'clients' | 'people' | 'operators';
@@ -36,9 +37,27 @@ export type ReadinessReport = {
   readonly checks: { readonly [name: string]: { readonly ok: boolean; readonly detail?: string } };
 };
 
+/** `directory`: nothing of the tenant is served. */
+export type ParkedView = ParkedTenant & { readonly what: 'rows' | 'directory' };
+
+/** What was looked at and, for each problem, a sentence that says what is wrong and one that says what to do. */
+export type Checked = {
+  readonly check: string;
+  readonly detail: string;
+  readonly findings: readonly { readonly problem: string; readonly remedy: string }[];
+};
+
+export type OperatorParts = {
+  readonly jobs: RowJobs;
+  readonly eventStore: Pick<EventStore, 'readBackwards' | 'readSlice' | 'lastAppend'>;
+  /** Tenants with an event that could not be applied. */
+  readonly parked: () => readonly ParkedView[];
+  readonly checks: () => Promise<readonly Checked[]>;
+};
+
 export type ApiDeps = {
   readonly commands: Application;
-  readonly queries: Commands['queries'];
+  readonly queries: Queries;
   /** How far the rows of tenants are. */
   readonly progress: Progress;
   /** The same as `queries`, and the states that rows had. */

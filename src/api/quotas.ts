@@ -1,11 +1,31 @@
 /** Refuses what would grow beyond a quota of its tenant, or into the reserve of the disk (507). */
 import type { Request } from 'express';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
+import type { Tenant } from '../domain/identity/directory.js';
 import { REPORTS_BEYOND_QUOTA_PERCENT } from '../domain/limits.js';
-import { QUOTAS, type Quota } from '../domain/quotas.js';
+import { QUOTA_NAMES, QUOTAS, type Quota } from '../domain/quotas.js';
+import type { TenantUsage } from '../projections/tenantUsage.js';
 import type { Api } from './deps.js';
 import { HttpError } from './errors.js';
+import * as json from './openapi/schema.js';
 import { type Call, isTableOperation, knownAsset, type Operation } from './routes/operation.js';
+
+export const quotaSchemas: json.Schemas = {
+  QuotaUse: json.closedObject({ limit: json.orNull(json.count), used: json.orNull(json.count) }),
+  Quotas: json.closedObject(Object.fromEntries(QUOTA_NAMES.map((quota) => [QUOTAS[quota].name, json.ref('QuotaUse')]))),
+};
+
+/** By their names in the API; `used` is null while it is not known. */
+export type QuotaUses = { readonly [name: string]: { readonly limit: number | null; readonly used: number | null } };
+
+export async function quotaUses(usage: TenantUsage, tenant: Tenant): Promise<QuotaUses> {
+  const used = await usage.used(tenant.name);
+  const uses = QUOTA_NAMES.map((quota) => {
+    const limit = usage.limit(tenant, quota) || null;
+    return [QUOTAS[quota].name, { limit, used: used?.[quota] ?? null }] as const;
+  });
+  return Object.fromEntries(uses);
+}
 
 const OF_REPORTS: readonly string[] = ['processing_status', 'error_reason'];
 

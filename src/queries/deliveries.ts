@@ -6,7 +6,8 @@ import type { DeliveryEvent, DeliverySubject } from '../domain/webhook/events.js
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { PageQuery, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { ALL_ROWS, NEWEST_FIRST, type Rows, storedId, told, where } from './asking.js';
+import { ALL_ROWS, cancellable, NEWEST_FIRST, type Rows, told, where } from './asking.js';
+import { storedId } from './storedRecord.js';
 
 type DataOf<Type extends DeliveryEvent['type']> = Extract<DeliveryEvent, { readonly type: Type }>['data'];
 type Ended = Pick<DataOf<'DeliveryAttemptFailed'>, 'status' | 'durationMs' | 'responseBody'> & {
@@ -129,6 +130,6 @@ export class DeliveryQueries {
   }
 
   #page(tenant: string, asked: Partial<PageQuery>, cancellation?: Cancellation) {
-    return this.#rows.page({ tenant, space: DELIVERIES.name }, { ...ALL_ROWS, ...asked }, cancellation);
+    return cancellable(this.#rows, cancellation).page({ tenant, space: DELIVERIES.name }, { ...ALL_ROWS, ...asked });
   }
 }

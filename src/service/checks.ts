@@ -1,27 +1,15 @@
 /** Cheap checks of files, keys and disk, each with a remedy: for `doctor`, and for the operator's console. */
 import { existsSync } from 'node:fs';
+import type { Checked } from '../api/deps.js';
 import type { Config } from '../config.js';
 import { diskOf, lastBackupAt, prepareDataDirectory } from './dataDirectory.js';
 import { userOf } from './directoryUse.js';
 import { installationKeys } from './keys.js';
 import { HOW_TO_RESUME, heldSentence, heldWebhooks } from './webhooks.js';
 
-/** A problem that a check has found. */
-export type Finding = {
-  /** A sentence that says what is wrong. */
-  readonly problem: string;
-  /** A sentence that says what to do. */
-  readonly remedy: string;
-};
-
 /** The outcome of a check. */
-export type Looked = {
-  /** What was checked, if nothing is wrong. */
-  readonly detail: string;
-  readonly findings: readonly Finding[];
-};
-
-export type Checked = Looked & { readonly check: string };
+export type Looked = Omit<Checked, 'check'>;
+export type Finding = Checked['findings'][number];
 
 /** A check that fails to run is a problem as well. */
 export async function checked(check: string, remedy: string, find: () => Promise<Looked>): Promise<Checked> {

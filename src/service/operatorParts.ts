@@ -1,7 +1,7 @@
-/** What the operator's console shows of the installation, from the parts that a process has (`api/operator/parts.ts`). */
+/** What the operator's console shows of the installation, from the parts that a process has. */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { OperatorParts } from '../api/operator/parts.js';
+import type { OperatorParts } from '../api/deps.js';
 import type { Config } from '../config.js';
 import { MAX_ENTRIES, MAX_SHORT_PAGE } from '../domain/limits.js';
 import type { EventStore } from '../ports/eventStore.js';

@@ -1,12 +1,9 @@
 /** A list with a cursor, read page by page. */
 import { type QueryKey, useInfiniteQuery } from '@tanstack/react-query';
 
-/** The cursor in a link to the next page, which operators' lists call `after`; undefined if there is none. */
-export function cursorOf(link: string | null): string | undefined {
-  if (link === null) return undefined;
-  const { searchParams } = new URL(link, window.location.origin);
-  return searchParams.get('cursor') ?? searchParams.get('after') ?? undefined;
-}
+/** The cursor in a link to the next page; undefined if there is none. */
+export const cursorOf = (link: string | null): string | undefined =>
+  link === null ? undefined : (new URL(link, window.location.origin).searchParams.get('cursor') ?? undefined);
 
 type Linked = { readonly links: { readonly next: string | null } };
 

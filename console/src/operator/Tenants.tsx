@@ -33,8 +33,8 @@ export function Tenants() {
       ),
     },
     { id: 'state', label: tenants.state, cell: (tenant) => <TenantState tenant={tenant} /> },
-    { id: 'size', label: tenants.size, isNumber: true, cell: ({ log_bytes }) => size(log_bytes) },
-    { id: 'records', label: tables.records, isNumber: true, cell: ({ records }) => number(records) || '–' },
+    { id: 'size', label: tenants.size, isNumber: true, cell: ({ quotas }) => size(quotas.log_bytes.used ?? 0) },
+    { id: 'records', label: tables.records, isNumber: true, cell: ({ quotas }) => number(quotas.records.used) || '–' },
     { id: 'quota', label: tenants.quota, cell: ({ quotas }) => fullestOf(quotas) },
     { id: 'model', label: settings.model, isHidden: true, cell: ({ order_model }) => order_model },
   ];
@@ -65,8 +65,8 @@ export function Tenants() {
 
 /** `log_bytes 93 %`: the quota of which most is used. */
 function fullestOf(quotas: Tenant['quotas']): string {
-  const [fullest] = quotas
-    .flatMap(({ quota, used, limit }) => (used === null || limit === 0 ? [] : [{ quota, share: used / limit }]))
+  const [fullest] = Object.entries(quotas)
+    .flatMap(([quota, { used, limit }]) => (used === null || limit === null ? [] : [{ quota, share: used / limit }]))
     .sort((a, b) => b.share - a.share);
   return fullest === undefined || fullest.share < 0.01 ? '' : `${fullest.quota} ${Math.round(fullest.share * 100)} %`;
 }
@@ -140,8 +140,8 @@ export function TenantPage() {
       {tenants.log}
     </Link>
   );
-  const quotaFact = ({ quota, used, limit }: Tenant['quotas'][number]) => {
-    const [share, of] = limit === 0 ? [0, text.tenant.noLimit] : [(100 * (used ?? 0)) / limit, number(limit)];
+  const quotaFact = ([quota, { used, limit }]: [string, Schemas['QuotaUse']]) => {
+    const [share, of] = limit === null ? [0, text.tenant.noLimit] : [(100 * (used ?? 0)) / limit, number(limit)];
     return [
       tenants.quotaOf(quota),
       <div key={quota}>
@@ -164,12 +164,12 @@ export function TenantPage() {
               label={tenant}
               facts={[
                 [text.tenant.model, found.order_model],
-                [tenants.size, size(found.log_bytes)],
-                [text.tables.records, number(found.records) || '–'],
+                [tenants.size, size(found.quotas.log_bytes.used ?? 0)],
+                [text.tables.records, number(found.quotas.records.used) || '–'],
                 [text.users.title, number(found.users)],
                 [text.clients.title, number(found.clients)],
                 [text.webhooks.title, number(found.webhooks)],
-                ...found.quotas.map(quotaFact),
+                ...Object.entries(found.quotas).map(quotaFact),
               ]}
             />
             <Jobs tenant={tenant} />

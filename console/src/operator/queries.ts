@@ -106,8 +106,8 @@ const nextPage = ({ links }: { readonly links: { readonly next: string | null } 
 export const tenantsQuery = (search: string) =>
   infiniteQueryOptions({
     queryKey: ['operator', 'tenants', search],
-    queryFn: ({ pageParam: after }) =>
-      bodyOf(api.GET('/api/v1/operator/tenants', { params: { query: { search, after } as object } })),
+    queryFn: ({ pageParam: cursor }) =>
+      bodyOf(api.GET('/api/v1/operator/tenants', { params: { query: { search, cursor } as object } })),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: nextPage,
     placeholderData: (before) => before,
@@ -116,8 +116,8 @@ export const tenantsQuery = (search: string) =>
 export const logQuery = ({ stream, at }: LogSearch) =>
   infiniteQueryOptions({
     queryKey: ['operator', 'log', stream, at],
-    queryFn: ({ pageParam: after }) =>
-      bodyOf(api.GET('/api/v1/operator/log', { params: { query: { stream, after } as object } })),
+    queryFn: ({ pageParam: cursor }) =>
+      bodyOf(api.GET('/api/v1/operator/log', { params: { query: { stream, cursor } as object } })),
     // The API gives what is before a position or revision.
     initialPageParam: at === undefined ? undefined : String(at + 1),
     getNextPageParam: nextPage,

@@ -72,12 +72,8 @@ export function collectionEnvelope(
 }
 
 /** The link to the same list behind a cursor; null without one. */
-export const nextLink = (
-  api: Api,
-  asked: ListRequest,
-  cursor: string | number | undefined,
-  parameter = 'cursor',
-): string | null => (cursor === undefined ? null : urlWith(api, asked, { [parameter]: cursor }));
+export const nextLink = (api: Api, asked: ListRequest, cursor: string | number | undefined): string | null =>
+  cursor === undefined ? null : urlWith(api, asked, { cursor });
 
 /** A page of a list whose pages are linked one to the next. */
 export const linkedReply = (

@@ -1,23 +1,20 @@
 /** The event log or one of its streams, the latest events first: `/api/v1/operator/log`. */
 import { z } from 'zod';
-import { streamPages } from '../../commands/logReads.js';
+import { streamPages } from '../../commands/streamPages.js';
 import { MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { isProvable } from '../../domain/streams.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
+import { revisionCursor } from '../assets/listQuery.js';
+import { linkedReply } from '../assets/pages.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import type { Call, Reply, Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
-import { pageReply } from './tenants.js';
 
-/** `after`: the last entry of the page before, by its position in the log or its revision in the stream. */
+/** `cursor`: the last entry of the page before, by its position in the log or its revision in the stream. */
 const logQuery = z.strictObject({
   stream: z.string().max(MAX_STRING_LENGTH, 'is too long.').optional(),
-  after: z
-    .string()
-    .regex(/^\d{1,15}$/, 'must be a whole number.')
-    .transform(Number)
-    .optional(),
+  cursor: revisionCursor,
 });
 
 const eventView = json.view<RecordedEvent>({
@@ -46,16 +43,17 @@ function withoutSecrets(value: unknown): unknown {
 
 /** A page ends early where events are large. */
 async function logPage(api: Api, call: Call): Promise<Reply> {
-  const { stream, after } = parseQuery(logQuery, call.query);
+  const { stream, cursor } = parseQuery(logQuery, call.query);
+  const after = cursor === undefined ? undefined : Number(cursor);
   const { eventStore } = api.operator;
   if (stream === undefined) {
     const { events, next } = await eventStore.readBackwards(MAX_SHORT_PAGE, after);
-    return pageReply(api, call, events.map(eventView.show), next);
+    return linkedReply(api, call, events.map(eventView.show), next);
   }
   const to = after === undefined ? ((await eventStore.lastAppend(stream))?.revision ?? -1) : after - 1;
   const pages = streamPages(eventStore, stream, { to, eventsAPage: MAX_SHORT_PAGE, backwards: true });
   const events = ((await pages.next()).value ?? []).toReversed();
-  return pageReply(api, call, events.map(eventView.show), events.at(-1)?.revision || undefined);
+  return linkedReply(api, call, events.map(eventView.show), events.at(-1)?.revision || undefined);
 }
 
 export const operatorLog: Resource = {

@@ -4,11 +4,10 @@ import { parseBody } from '../../commands/body.js';
 import { ConflictError, ValidationError } from '../../commands/context.js';
 import { MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { JOB_KINDS, JOB_OUTCOMES, JOB_STATES, type JobRequest, type RowJob } from '../../projections/rowJobs.js';
-import type { Api } from '../deps.js';
+import type { Api, ParkedView } from '../deps.js';
 import { tooManyRequests } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, pathText, type Resource } from '../routes/operation.js';
-import type { ParkedView } from './parts.js';
 
 export const parkedView = json.view<ParkedView>({
   tenant: json.text,

@@ -5,23 +5,19 @@ import { openTenant } from '../../commands/identity/tenants.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
-import { QUOTA_NAMES, QUOTAS } from '../../domain/quotas.js';
-import { nextLink } from '../assets/pages.js';
-import type { Api } from '../deps.js';
+import { linkedReply } from '../assets/pages.js';
+import type { Api, ParkedView } from '../deps.js';
 import { notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { type Call, dataReply, type Reply, type Resource } from '../routes/operation.js';
+import { type QuotaUses, quotaUses } from '../quotas.js';
+import { dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { parkedView } from './projections.js';
 import { operatorsCaller } from './session.js';
 
 const searchText = z.string().max(MAX_STRING_LENGTH, `must be at most ${MAX_STRING_LENGTH} characters.`).optional();
-/** `after`: the name of the last tenant of the page before. */
-const pageQuery = z.strictObject({ search: searchText, after: searchText });
-
-export const pageReply = (api: Api, call: Call, data: readonly unknown[], next?: string | number): Reply => ({
-  body: JSON.stringify({ data, links: { next: nextLink(api, call, next, 'after') } }),
-});
+/** `cursor`: the name of the last tenant of the page before. */
+const pageQuery = z.strictObject({ search: searchText, cursor: searchText });
 
 const newTenantBody = z.strictObject({
   name: shortText,
@@ -30,49 +26,40 @@ const newTenantBody = z.strictObject({
   admin_email: shortText.check(z.email('must be an e-mail address.')).optional(),
 });
 
+type ShownTenant = Tenant & {
+  readonly parked: readonly ParkedView[];
+  readonly filling: boolean;
+  readonly behindSeconds: number;
+  readonly quotaUses: QuotaUses;
+};
+
+const tenantView = json.view<ShownTenant>({
+  name: json.text,
+  display_name: json.text,
+  order_model: json.oneOf(ORDER_MODELS),
+  parked: [json.listOf(json.ref('Parked')), ({ parked }) => parked.map(parkedView.show)],
+  filling: json.truth,
+  behind_seconds: json.count,
+  quotas: [json.ref('Quotas'), ({ quotaUses }) => quotaUses],
+  tables: [json.listOf(json.text), ({ assetTypes }) => [...assetTypes.keys()]],
+  users: [json.count, ({ users }) => users.size],
+  clients: [json.count, ({ clients }) => clients.size],
+  webhooks: [json.count, ({ webhooks }) => webhooks.size],
+});
+
 async function shown({ operator, usage, progress }: Api, tenant: Tenant) {
   const { name } = tenant;
-  const used = await usage.used(name);
-  return {
-    name,
-    display_name: tenant.displayName,
-    order_model: tenant.orderModel,
-    parked: operator.parked().flatMap((each) => (each.tenant === name ? [parkedView.show(each)] : [])),
-    filling: progress.filling().has(name),
-    behind_seconds: progress.staleness(name) ?? 0,
-    log_bytes: used?.logBytes ?? 0,
-    records: used?.records ?? null,
-    quotas: QUOTA_NAMES.map((quota) => {
-      const limit = usage.limit(tenant, quota);
-      return { quota: QUOTAS[quota].name, used: usage.known(name)?.[quota] ?? null, limit };
-    }),
-    tables: [...tenant.assetTypes.keys()],
-    users: tenant.users.size,
-    clients: tenant.clients.size,
-    webhooks: tenant.webhooks.size,
-  };
+  const parked = operator.parked().filter((each) => each.tenant === name);
+  const behindSeconds = progress.staleness(name) ?? 0;
+  const filling = progress.filling().has(name);
+  return tenantView.show({ ...tenant, parked, filling, behindSeconds, quotaUses: await quotaUses(usage, tenant) });
 }
 
 export const operatorTenants: Resource = {
   tag: 'operator: tenants',
   pathParameters: { id: { name: 'tenant', in: 'path', required: true, schema: json.text } },
   schemas: {
-    OperatorTenant: json.closedObject({
-      name: json.text,
-      display_name: json.text,
-      order_model: json.oneOf(ORDER_MODELS),
-      parked: json.listOf(json.ref('Parked')),
-      filling: json.truth,
-      behind_seconds: json.count,
-      log_bytes: json.count,
-      records: { type: ['integer', 'null'], description: 'Null while the rows cannot be read.' },
-      quotas: json.listOf(json.ref('TenantQuota')),
-      tables: json.listOf(json.text),
-      users: json.count,
-      clients: json.count,
-      webhooks: json.count,
-    }),
-    TenantQuota: json.closedObject({ quota: json.text, used: { type: ['integer', 'null'] }, limit: json.count }),
+    OperatorTenant: tenantView.schema,
     OpenedTenant: json.closedObject({
       admin: json.closedObject({ email: json.text, password: json.text }),
       client: json.closedObject({ client_id: json.text, client_secret: json.text, scopes: json.listOf(json.text) }),
@@ -86,15 +73,15 @@ export const operatorTenants: Resource = {
       query: parametersIn(pageQuery),
       answer: json.linkedPage('OperatorTenant', MAX_SHORT_PAGE),
       async handle(api, call) {
-        const { search = '', after = '' } = parseQuery(pageQuery, call.query);
+        const { search = '', cursor = '' } = parseQuery(pageQuery, call.query);
         const wanted = search.toLowerCase();
         const found = [...api.directory.tenants()]
           .filter(({ name, displayName }) => `${name}\n${displayName.toLowerCase()}`.includes(wanted))
-          .filter(({ name }) => name > after)
+          .filter(({ name }) => name > cursor)
           .sort((a, b) => (a.name < b.name ? -1 : 1));
         const entries = found.slice(0, MAX_SHORT_PAGE);
         const next = found.length > entries.length ? entries.at(-1)?.name : undefined;
-        return pageReply(api, call, await Promise.all(entries.map((tenant) => shown(api, tenant))), next);
+        return linkedReply(api, call, await Promise.all(entries.map((tenant) => shown(api, tenant))), next);
       },
     },
     'POST /tenants': {

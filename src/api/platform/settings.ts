@@ -19,11 +19,11 @@ import { changeTenant, type SettingEvent } from '../../commands/identity/tenants
 import { known } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
-import { QUOTA_NAMES, QUOTAS } from '../../domain/quotas.js';
 import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUp.js';
 import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
+import { type QuotaUses, quotaSchemas, quotaUses } from '../quotas.js';
 import { dataReply, listReply, pathText, type Reply, type Resource } from '../routes/operation.js';
 
 const integer = (least: number, most: number) =>
@@ -57,8 +57,7 @@ function settingEvents({ rate_limit: limit, clean_up_guard: guard }: z.output<ty
   return events;
 }
 
-type QuotaUse = { readonly limit: number | null; readonly used: number | null };
-type ShownTenant = Tenant & { readonly quotaUses: { readonly [name: string]: QuotaUse } };
+type ShownTenant = Tenant & { readonly quotaUses: QuotaUses };
 
 const tenantView = json.view<ShownTenant>({
   name: json.text,
@@ -76,15 +75,8 @@ const tenantView = json.view<ShownTenant>({
   quotas: [json.ref('Quotas'), ({ quotaUses }) => quotaUses],
 });
 
-/** With what is used of the quotas: null while it is not known. */
-async function tenantReply({ usage }: Api, tenant: Tenant): Promise<Reply> {
-  const used = await usage.used(tenant.name);
-  const uses = QUOTA_NAMES.map((quota) => {
-    const limit = usage.limit(tenant, quota) || null;
-    return [QUOTAS[quota].name, { limit, used: used?.[quota] ?? null }] as const;
-  });
-  return dataReply(tenantView.show({ ...tenant, quotaUses: Object.fromEntries(uses) }));
-}
+const tenantReply = async ({ usage }: Api, tenant: Tenant): Promise<Reply> =>
+  dataReply(tenantView.show({ ...tenant, quotaUses: await quotaUses(usage, tenant) }));
 
 /** The table after a change. */
 const changed = ({ tenant, position }: DirectoryChange, table: string): Reply =>
@@ -95,13 +87,7 @@ export const settings: Resource = {
   pathParameters: { table: pathText('table'), id: pathText('field') },
   schemas: {
     Tenant: tenantView.schema,
-    QuotaUse: json.closedObject({
-      limit: json.orNull(json.count),
-      used: json.orNull(json.count),
-    }),
-    Quotas: json.closedObject(
-      Object.fromEntries(QUOTA_NAMES.map((quota) => [QUOTAS[quota].name, json.ref('QuotaUse')])),
-    ),
+    ...quotaSchemas,
     RateLimit: json.closedObject({ per_second: json.count, burst: json.count }),
     CleanUpGuard: json.closedObject({ max_percent: json.count, min_records: json.count }),
   },

@@ -4,7 +4,7 @@
  * body comes late: strangers cannot make the service parse megabytes.
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import { tagOf } from '../../commands/context.js';
+import { tagOf } from '../../commands/preconditions.js';
 import type { Deadline } from '../../supervision/deadline.js';
 import { nextTurn } from '../../supervision/waiting.js';
 import { countWaiting, hasLargeBody, hasRoom, type WorkKind } from '../admission.js';
@@ -133,7 +133,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       const call = new Call(api, req, res, query, await readBody?.(req, res));
       await checkGrowth?.(call);
       // Hundreds that arrive together would hold the event loop for a few milliseconds each.
-      await nextTurn(context.tenantName ?? req.route.path);
+      if (operation.allow !== 'anyone') await nextTurn(context.tenantName);
       const reply = await operation.handle(api, call, time);
       // A large write keeps its turn until reads show it, so that few are ever pending.
       const isShown = await shownByReads(api, req, reply);
