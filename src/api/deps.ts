@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import type { SignedCheckpoint } from '../audit/checkpoints.js';
 import type { EventProof, ProvedEvents, Unproved } from '../audit/proof.js';
 import type { Application } from '../commands/application.js';
-import type { TenantDirectory } from '../commands/context.js';
+import type { Commands, TenantDirectory } from '../commands/context.js';
 import type { Config } from '../config.js';
 import type { Tables } from '../domain/identity/tenantTables.js';
 import type { EventStore, Revision } from '../ports/eventStore.js';
@@ -15,7 +15,6 @@ import type { Refresh } from '../projections/directory/refresh.js';
 import type { Progress } from '../projections/progress.js';
 import type { RowJobs } from '../projections/rowJobs.js';
 import type { TenantUsage } from '../projections/tenantUsage.js';
-import type { Queries } from '../queries/queries.js';
 import type { Tally } from '../supervision/fairQueue.js';
 import type { AllTurns, ListLimits, TokenBuckets } from './admission.js';
 import type { TokenService } from './auth/tokens.js';
@@ -57,7 +56,7 @@ export type OperatorParts = {
 
 export type ApiDeps = {
   readonly commands: Application;
-  readonly queries: Queries;
+  readonly queries: Commands['queries'];
   /** How far the rows of tenants are. */
   readonly progress: Progress;
   /** The same as `queries`, and the states that rows had. */

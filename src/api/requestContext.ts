@@ -4,7 +4,7 @@ import { type Span, SpanKind, type Tracer } from '@opentelemetry/api';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Caller } from '../commands/context.js';
-import { RequestDeadline } from '../commands/requestDeadline.js';
+import { RequestDeadline } from '../commands/context.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { User } from '../domain/identity/events.js';
 import type { Permission } from '../domain/identity/scopes.js';

@@ -1,15 +1,63 @@
-/** What every command works with, and the errors that commands throw. */
-
+/**
+ * What every command works with: its caller, with a deadline and maybe a tag that the record must have, and the service's
+ * parts; and the errors that commands throw.
+ */
+import { hash } from 'node:crypto';
 import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/recordSchema.js';
 import type { EventKey } from '../domain/eventTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_ENTRIES } from '../domain/limits.js';
-import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
+import {
+  type AppendResult,
+  AppendTooLargeError,
+  type EventMetadata,
+  type EventStore,
+  EventStoreUnavailableError,
+  type Position,
+  WrongExpectedRevisionError,
+} from '../ports/eventStore.js';
 import type { RowReads } from '../ports/rowStore.js';
 import type { Progress } from '../projections/progress.js';
-import type { Queries } from '../queries/queries.js';
-import type { RequestDeadline } from './requestDeadline.js';
+import type { DeliveryQueries } from '../queries/deliveries.js';
+import type { RecordQueries } from '../queries/records.js';
+import { Deadline } from '../supervision/deadline.js';
+
+/** The deadline of one request, and whether anything of it may be written: what the caller is told when time is up. */
+export class RequestDeadline extends Deadline {
+  /** Appends that are stored, or in flight. */
+  #appends = 0;
+  /** Position of the last append of the request; 0 before the first. */
+  written: Position = 0;
+
+  /** Whether anything of the request is in the log, or may still get there. After the deadline no append is started. */
+  get mayHaveWritten(): boolean {
+    return this.#appends > 0;
+  }
+
+  /**
+   * Starts an append, unless the deadline has passed.
+   * @throws DeadlineError, and what the append throws
+   */
+  async append(ask: () => Promise<AppendResult>): Promise<AppendResult> {
+    this.throwIfCancelled();
+    this.#appends += 1;
+    try {
+      const appended = await this.within(ask());
+      this.written = Math.max(this.written, appended.position);
+      return appended;
+    } catch (error) {
+      if (isRefusal(error)) this.#appends -= 1;
+      throw error;
+    }
+  }
+}
+
+/** Nothing of the append is stored, and nothing will be. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof WrongExpectedRevisionError ||
+  error instanceof AppendTooLargeError ||
+  (error instanceof EventStoreUnavailableError && !error.mayBeStored);
 
 /** Who asks, and on whose behalf, as the metadata of the resulting events; and how long the command may take. */
 export type Caller = Pick<
@@ -53,7 +101,7 @@ export class UnopenableSecretError extends Error {
 
 export type Commands = {
   readonly eventStore: EventStore;
-  readonly queries: Queries;
+  readonly queries: { readonly records: RecordQueries; readonly deliveries: DeliveryQueries };
   readonly progress: Pick<Progress, 'waitFor' | 'isTold' | 'refusal'>;
   readonly rows: RowReads;
   readonly directory: TenantDirectory;
@@ -112,4 +160,35 @@ export class NotSupportedError extends Error {
 /** No decision is possible now; trying again is safe. Becomes 503. */
 export class TryAgainError extends Error {
   override readonly name = 'TryAgainError';
+}
+
+// Changes that apply only to a record as the caller last saw it: If-Match (RFC 9110 §13.1.1).
+
+/** The record must have one of these tags; `any`: it must only exist. */
+export type Precondition = 'any' | readonly string[];
+
+/** The record has changed since the caller saw it: nothing was written. Becomes 412. */
+export class PreconditionFailedError extends Error {
+  override readonly name = 'PreconditionFailedError';
+  /** @param tag of the current record */
+  constructor(readonly tag: string) {
+    super('The record is not as it was when it had the given ETag.');
+  }
+}
+
+/** 132 bits: too many for two to be equal by chance. In one call: creating a hash object takes longer than the hash. */
+export const tagOf = (hashed: string | Uint8Array): string => hash('sha256', hashed, 'base64url').slice(0, 22);
+
+/** The tag of a record as it is shown: its members have the order of the asset type, whether it was read or evolved. */
+export const recordTag = (record: RecordView): string => tagOf(JSON.stringify(record));
+
+/**
+ * To be called by a decision, on the state whose revision its append expects: of two writers with the same tag, the second
+ * is decided on what the first wrote.
+ * @param current a record, or an answer as text @throws PreconditionFailedError
+ */
+export function requireTag(precondition: Precondition | undefined, current: RecordView | string): void {
+  if (precondition === undefined || precondition === 'any') return;
+  const tag = typeof current === 'string' ? tagOf(current) : recordTag(current);
+  if (!precondition.includes(tag)) throw new PreconditionFailedError(tag);
 }

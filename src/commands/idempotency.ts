@@ -4,8 +4,8 @@
  */
 import { hash } from 'node:crypto';
 import { v5 } from 'uuid';
+import { keyIdOf } from '../domain/effects.js';
 import type { EventKey } from '../domain/eventTypes.js';
-import { keyIdOf } from '../domain/keyUse.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { KEYS } from '../domain/spaces.js';
 import { orderStream } from '../domain/streams.js';
@@ -13,7 +13,7 @@ import type { Position, RecordedEvent, Revision } from '../ports/eventStore.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
 import { type Caller, type Commands, ValidationError } from './context.js';
-import { firstEvent } from './streamPages.js';
+import { firstEvent } from './logReads.js';
 
 /** A request that may have a key. A key belongs to its client and table. */
 type Keyed = { readonly table: string; readonly key?: string | undefined; readonly body: unknown };

@@ -23,7 +23,7 @@ import type { FairQueue } from '../supervision/fairQueue.js';
 import { nextTurn } from '../supervision/waiting.js';
 import { type Caller, type Commands, patience, TryAgainError } from './context.js';
 import { requireUnused } from './idempotency.js';
-import { type PagesOf, type StreamReads, streamPages } from './streamPages.js';
+import { type PagesOf, type StreamReads, streamPages } from './logReads.js';
 
 /** What writing needs. */
 export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'> & {

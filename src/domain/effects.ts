@@ -10,7 +10,6 @@ import type { ErasureRecorded } from './erasure.js';
 import type { ReadEvent } from './eventTypes.js';
 import type { TenantEvent } from './identity/events.js';
 import { ownTable, standardTables, withOwnField, withRetiredField } from './identity/tenantTables.js';
-import { acceptedUse, answeredUse, keyIdOf, useOf } from './keyUse.js';
 import type { OrderEvent, PartsChange } from './order/events.js';
 import { isSyncId, type SyncEvent, uuidOfSync } from './referenceTable/cleanUp.js';
 import {
@@ -69,9 +68,8 @@ type KnownOfTenant = { readonly orderModel: string; readonly assetTypes: Readonl
  * @throws TypeError where the event lacks what its type has
  */
 export function effectsOf(event: ReadEvent, known: KnownOfTenant): Effects {
-  const use = useOf(event);
   const own = rowEffects(event, known);
-  const rows = [...own, ...ofSession(event), ...(use === undefined ? [] : [created(KEYS.name, use)])];
+  const rows = [...own, ...ofSession(event), ...ofKey(event)];
   return { rows, activity: activityOf(event, known.orderModel, countsOf(own)) };
 }
 
@@ -278,11 +276,41 @@ function ofSession({ type, data, revision }: ReadEvent): readonly RowEffect[] {
   return isSyncId(batchId) ? [committed(uuidOfSync(batchId), deleted, String(revision))] : [];
 }
 
-/** In streams of earlier releases: a key was bound to a body, then its request was answered. */
-function ofRequest(event: ReadEvent, hash: string): readonly RowEffect[] {
+/** The use of an Idempotency-Key that an event names (decision 0011). */
+function ofKey({ stream, revision, position, data, metadata }: ReadEvent): readonly RowEffect[] {
+  const { key, occurredAt } = metadata;
+  if (key === undefined) return [];
+  const { category, rest } = parseStream(stream);
+  const subject = (data as { readonly id?: string }).id ?? (category === 'order' ? rest : null);
+  const counts = JSON.stringify(key.counts ?? {});
+  const fields = { body: key.body, subject, revision, position, counts, used_at: occurredAt };
+  return [created(KEYS.name, { id: key.id, fields })];
+}
+
+/** The id of a key: 128 bits of the hash of caller, table and key. @param hash in hex */
+export const keyIdOf = (hash: string): string =>
+  hash.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+
+/**
+ * In streams of earlier releases: a key was bound to a body and the record that was to be created, then its request was answered.
+ * The record that an answer shows is read from the past of its table.
+ */
+function ofRequest({ type, data, position, metadata }: ReadEvent, hash: string): readonly RowEffect[] {
   const id = keyIdOf(hash);
-  if (event.type === 'RequestAccepted') return [created(KEYS.name, { id, fields: acceptedUse(event) })];
-  return [{ kind: 'patch', space: KEYS.name, id, set: answeredUse(event) }];
+  if (type === 'RequestAccepted') {
+    const { body, id: subject } = data as { readonly body: string; readonly id: string };
+    return [created(KEYS.name, { id, fields: { body, subject, used_at: metadata.occurredAt } })];
+  }
+  const {
+    id: subject,
+    record: _,
+    lists: __,
+    left: ___,
+    counts,
+    ...told
+  } = data as { readonly [name: string]: unknown };
+  const set = { position, counts: JSON.stringify({ ...(counts as object | undefined), ...told }) };
+  return [{ kind: 'patch', space: KEYS.name, id, set: typeof subject === 'string' ? { ...set, subject } : set }];
 }
 
 /** Users have no rows; their names in the activity are replaced when it is read. */

@@ -4,7 +4,7 @@
  */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { Fields, FieldValue } from '../domain/assetTypes/fieldTypes.js';
-import type { Row, Version } from '../domain/row.js';
+import type { Row, Version } from '../domain/spaces.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { EventPosition, Position, Revision } from './eventStore.js';
 

@@ -12,9 +12,8 @@ import { isSameLog } from '../ports/logAnchor.js';
 import { copyOf, RowsLostError, type RowWriter } from '../ports/rowStore.js';
 import { sleep, WakeUp } from '../supervision/waiting.js';
 import { type CopyOptions, FollowedTenant, type SlicesOf } from './followedTenant.js';
-import { FollowedTenants, type TenantDeps } from './followedTenants.js';
+import { FollowedTenants, type TenantDeps, Turns } from './followedTenants.js';
 import { cannotApply } from './tenantTexts.js';
-import { Turns } from './turns.js';
 
 /** How much is read ahead, in rows that have to be made. */
 const READ_AHEAD = {

@@ -8,12 +8,10 @@ import { dayOf } from '../domain/identity/events.js';
 import { charactersOf } from '../domain/jsonSize.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { withoutNulls } from '../domain/referenceTable/decide.js';
-import { keyOf, type Row } from '../domain/row.js';
-import { ACTIVITY, DELIVERIES, KEYS, keepsPast } from '../domain/spaces.js';
+import { ACTIVITY, DELIVERIES, KEYS, keepsPast, keyOf, type Row, spacesOnThisRelease } from '../domain/spaces.js';
 import { parseStream } from '../domain/streams.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { RowWrite, RowWriter, Slice, StoredRow } from '../ports/rowStore.js';
-import { spacesOnThisRelease } from './onThisRelease.js';
 
 /** Rows of a slice, unless one append has more. */
 const ROWS_OF_SLICE = 1_000;

@@ -1,8 +1,9 @@
-/** How rows are asked for: within a request, by conditions, page by page; and what the service's own rows hold. */
-
-import type { FieldCondition, PageQuery, RowReads, SpaceRef, StoredRow } from '../ports/rowStore.js';
+/** How rows are asked for: within a request, by conditions and a sort, page by page; and what they hold. */
+import { ALWAYS_SORTABLE, type AssetType, recordView } from '../domain/assetTypes/assetType.js';
+import { type Fields, isStorableText, isUuid } from '../domain/assetTypes/fieldTypes.js';
+import { foldCase } from '../domain/spaces.js';
+import type { Condition, FieldCondition, PageQuery, RowReads, Sort, SpaceRef, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { COMPARISONS } from './conditions.js';
 
 /** What is asked of rows. */
 export type Rows = Pick<RowReads, 'rows' | 'page' | 'versions'>;
@@ -71,6 +72,84 @@ export function roomFor(entries: number, size: number): (size: number) => boolea
     return taken === 1 || (taken <= entries && used <= size);
   };
 }
+
+// Filters and sorts of lists, once for all engines: folding and ids. Values are of the types of their fields.
+
+/** A test of one field as a caller gives it: texts are literal and not folded yet, ids have any case. */
+export type FieldFilter = Exclude<FieldCondition, { readonly kind: 'ids' }>;
+
+export type Filter =
+  | FieldFilter
+  /** At least one of these holds. */
+  | { readonly kind: 'any'; readonly anyOf: readonly FieldFilter[] };
+
+export const COMPARISONS = ['gt', 'gte', 'lt', 'lte'] as const;
+
+const LOWEST_ID = '00000000-0000-0000-0000-000000000000';
+/** No id is above the highest and below the lowest. */
+const NONE: FieldCondition = { kind: 'ids', from: LOWEST_ID.replaceAll('0', 'f'), to: LOWEST_ID };
+
+export const conditionsOf = (filters: readonly Filter[]): readonly Condition[] =>
+  filters.map((filter) => {
+    const anyOf = (filter.kind === 'any' ? filter.anyOf : [filter]).flatMap(alternativesOf);
+    const [first = NONE] = anyOf;
+    return anyOf.length > 1 ? { kind: 'any', anyOf } : first;
+  });
+
+/** One of these holds; none: nothing is selected. */
+function alternativesOf(filter: FieldFilter): readonly FieldCondition[] {
+  const { kind, field } = filter;
+  if (kind === 'equals' && field === 'id') {
+    const ids = filter.anyOf.flatMap((text) => storedId(String(text)) ?? []);
+    return ids.map((id) => ({ kind: 'ids', from: id, to: id }));
+  }
+  if (kind === 'contains') {
+    // Stored texts never contain a text that cannot be stored.
+    const anyOf = [...new Set(filter.anyOf.filter(isStorableText).map(foldCase))];
+    return anyOf.length === 0 ? [] : [{ ...filter, anyOf }];
+  }
+  const isTime = ALWAYS_SORTABLE.some((name) => name === field);
+  if (kind === 'compares' && typeof filter.value === 'string' && !isTime)
+    return [{ ...filter, value: foldCase(filter.value) }];
+  return [filter];
+}
+
+/** The terms as asked, then the id in the direction of the last; no terms mean the order of creation. */
+export function sortOf(sort: readonly Sort[]): readonly Sort[] {
+  const last = sort.at(-1);
+  return last === undefined ? [{ field: 'n', direction: 'asc' }] : [...sort, { ...last, field: 'id' }];
+}
+
+// What a row holds: a record of a table, as decisions take it and as it is sent, or one of the service's own spaces.
+
+export type StoredRecord = {
+  readonly id: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly batchId: string | null;
+  /** All fields of the asset type; null if unset. */
+  readonly fields: Fields;
+};
+
+export function recordOf(
+  { id, created: createdAt, updated: updatedAt, batch: batchId, data }: StoredRow,
+  assetType: Pick<AssetType, 'fields'>,
+): StoredRecord {
+  const fields = JSON.parse(data);
+  for (const { name } of assetType.fields) if (!Object.hasOwn(fields, name)) fields[name] = null;
+  return { id, createdAt, updatedAt, batchId, fields };
+}
+
+/** A record as JSON text, as it is sent: id, created_at, updated_at, then each field of the asset type. */
+export type RecordJson = string;
+
+export const rowText = (
+  { id, created: createdAt, updated: updatedAt, data }: StoredRow,
+  assetType: Pick<AssetType, 'fields'>,
+): RecordJson => JSON.stringify(recordView(assetType, { id, createdAt, updatedAt, fields: JSON.parse(data) }));
+
+/** An id in lower case, as it is stored; undefined if the text is no UUID. */
+export const storedId = (id: string): string | undefined => (isUuid(id) ? id.toLowerCase() : undefined);
 
 /** Fields that are JSON texts. */
 const JSON_TEXTS = ['request', 'counts', 'fields', 'details', 'attempts'];

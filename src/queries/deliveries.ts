@@ -6,8 +6,7 @@ import type { DeliveryEvent, DeliverySubject } from '../domain/webhook/events.js
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { PageQuery, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { ALL_ROWS, cancellable, NEWEST_FIRST, type Rows, told, where } from './asking.js';
-import { storedId } from './storedRecord.js';
+import { ALL_ROWS, NEWEST_FIRST, type Rows, storedId, told, where } from './asking.js';
 
 type DataOf<Type extends DeliveryEvent['type']> = Extract<DeliveryEvent, { readonly type: Type }>['data'];
 type Ended = Pick<DataOf<'DeliveryAttemptFailed'>, 'status' | 'durationMs' | 'responseBody'> & {
@@ -130,6 +129,6 @@ export class DeliveryQueries {
   }
 
   #page(tenant: string, asked: Partial<PageQuery>, cancellation?: Cancellation) {
-    return cancellable(this.#rows, cancellation).page({ tenant, space: DELIVERIES.name }, { ...ALL_ROWS, ...asked });
+    return this.#rows.page({ tenant, space: DELIVERIES.name }, { ...ALL_ROWS, ...asked }, cancellation);
   }
 }

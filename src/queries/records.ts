@@ -6,9 +6,18 @@ import { MAX_PAGE_BYTES, MAX_READ_BYTES } from '../domain/limits.js';
 import type { Position } from '../ports/eventStore.js';
 import type { PageQuery, RowReads, RowsQuery, SpaceRef, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { ALL_ROWS, cancellable, roomFor } from './asking.js';
-import { conditionsOf, type Filter, sortOf } from './conditions.js';
-import { type RecordJson, recordOf, rowText, type StoredRecord, storedId } from './storedRecord.js';
+import {
+  ALL_ROWS,
+  conditionsOf,
+  type Filter,
+  type RecordJson,
+  recordOf,
+  roomFor,
+  rowText,
+  type StoredRecord,
+  sortOf,
+  storedId,
+} from './asking.js';
 
 /** The tenants as this process knows them: they say which fields a table has, and in which order. */
 export type Tenants = {
@@ -151,7 +160,7 @@ export class RecordQueries {
   }
 
   #page(table: TableRef, query: Partial<PageQuery>, cancellation?: Cancellation) {
-    return cancellable(this.#rows, cancellation).page(spaceOf(table), { ...ALL_ROWS, ...query, at: this.#at });
+    return this.#rows.page(spaceOf(table), { ...ALL_ROWS, ...query, at: this.#at }, cancellation);
   }
 
   /** @throws AnswerTooLargeError */

@@ -1,7 +1,7 @@
 /** Which deliveries follow from events: to which webhook, under which id, and after which earlier delivery. */
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
-import { type StreamReads, streamPages } from '../commands/streamPages.js';
+import { type StreamReads, streamPages } from '../commands/logReads.js';
 import { firstDeliveryId, requestDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import { parseStream } from '../domain/streams.js';

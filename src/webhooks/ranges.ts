@@ -6,8 +6,8 @@
  */
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
+import { streamPages } from '../commands/logReads.js';
 import { loadOrder } from '../commands/orders/orderStream.js';
-import { streamPages } from '../commands/streamPages.js';
 import { firstDeliveryId } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import { orderStream, tableStream, webhooksStream } from '../domain/streams.js';

@@ -6,7 +6,7 @@ import { makeIndex } from '#app/adapters/rows/sqlite/indexes.js';
 import { openRowReads } from '#app/adapters/rows/sqlite/reads.js';
 import { openRowWriter } from '#app/adapters/rows/sqlite/writer.js';
 import type { FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
-import { matchText, type Row } from '#app/domain/row.js';
+import { matchText, type Row } from '#app/domain/spaces.js';
 import {
   type Condition,
   copyOf,

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
-import { keyOf, type Row } from '#app/domain/row.js';
+import { keyOf, type Row } from '#app/domain/spaces.js';
 import type {
   PageQuery,
   RowReads,

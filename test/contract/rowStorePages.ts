@@ -1,5 +1,5 @@
 import type { FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
-import type { Row } from '#app/domain/row.js';
+import type { Row } from '#app/domain/spaces.js';
 import type { Condition, PageQuery } from '#app/ports/rowStore.js';
 import { by, idsOf, stored, type Tenant, time } from './rowStoreFixture.js';
 

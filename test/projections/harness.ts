@@ -12,7 +12,8 @@ import { readConfig } from '#app/config.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { EventStore } from '#app/ports/eventStore.js';
 import { Directory } from '#app/projections/directory/directory.js';
-import { openQueries, type Queries } from '#app/queries/queries.js';
+import { DeliveryQueries } from '#app/queries/deliveries.js';
+import { RecordQueries } from '#app/queries/records.js';
 import { openEventStore } from '#app/service/engines.js';
 import { followLog, openRows } from '../support/followedRows.js';
 
@@ -20,7 +21,7 @@ export type Inside = {
   readonly directoryPath: string;
   readonly commands: Application;
   readonly eventStore: EventStore;
-  readonly queries: Queries;
+  readonly queries: Application['queries'];
   caller(tenant: string): Caller;
   assetType(tenant: string, table: string): AssetType;
   /** Resolves when the read models show everything in the log. */
@@ -45,7 +46,7 @@ export async function openInside(beside?: Inside, { env = {} }: InsideOptions = 
     throw error;
   });
   const secretBox = { seal: (text: string) => text, open: (text: string) => text, reseal: () => undefined };
-  const queries = openQueries(rows, directory);
+  const queries = { records: new RecordQueries(rows, directory), deliveries: new DeliveryQueries(rows) };
   return {
     directoryPath,
     commands: openApplication({ eventStore, queries, rows, progress, directory, secretBox, now, newId }),

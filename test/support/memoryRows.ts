@@ -4,7 +4,7 @@
  */
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields, FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
-import { keyOf, matchText, type Row, sortValue, type Version } from '#app/domain/row.js';
+import { keyOf, matchText, type Row, sortValue, type Version } from '#app/domain/spaces.js';
 import {
   type Checkpoint,
   type Condition,

@@ -1,6 +1,6 @@
 /** A long history of rows, the same each time, in slices that a follower makes of it: each is computed from the stored rows. */
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
-import { keyOf, type Row } from '#app/domain/row.js';
+import { keyOf, type Row } from '#app/domain/spaces.js';
 import type { RowWrite, RowWriter, Slice, StoredRow } from '#app/ports/rowStore.js';
 import { textField } from '../fixtures/textField.js';
 

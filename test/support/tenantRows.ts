@@ -1,6 +1,6 @@
 /** A tenant `acme` whose events become rows in memory, as the follower makes them. */
 import { randomUUID } from 'node:crypto';
-import type { Row, Version } from '#app/domain/row.js';
+import type { Row, Version } from '#app/domain/spaces.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
 import type { Slice, StoredRow } from '#app/ports/rowStore.js';
 import { slicesOf } from '#app/projections/rows.js';

@@ -18,7 +18,8 @@ import type { EventStore, RecordedEvent } from '#app/ports/eventStore.js';
 import type { Message, MessageBroker } from '#app/ports/messageBroker.js';
 import { Directory } from '#app/projections/directory/directory.js';
 import type { Progress } from '#app/projections/progress.js';
-import { openQueries } from '#app/queries/queries.js';
+import { DeliveryQueries } from '#app/queries/deliveries.js';
+import { RecordQueries } from '#app/queries/records.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { runRanges } from '#app/webhooks/ranges.js';
 import { runRelay } from '#app/webhooks/relay.js';
@@ -86,7 +87,7 @@ export class Logged {
     const tenants = await Directory.start(eventStore, () => undefined);
     const secretBox = { seal: (plain: string) => plain, open: (sealed: string) => sealed, reseal: () => undefined };
     const { rows, progress } = openRows(directory);
-    const queries = openQueries(rows, tenants);
+    const queries = { records: new RecordQueries(rows, tenants), deliveries: new DeliveryQueries(rows) };
     const ports = { eventStore, queries, rows, progress, directory: tenants, secretBox, now, newId };
     const commands = openApplication(ports);
     for (const tenant of [TENANT, OTHER]) {

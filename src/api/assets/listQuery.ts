@@ -15,7 +15,7 @@ import { DECIMAL_TEXT, fieldRules, isHeldByDouble, Refusal } from '../../domain/
 import { MAX_FILTER_VALUES, MAX_SORT_TERMS, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Sort } from '../../ports/rowStore.js';
-import { COMPARISONS, type FieldFilter, type Filter } from '../../queries/conditions.js';
+import { COMPARISONS, type FieldFilter, type Filter } from '../../queries/asking.js';
 import type { ListBehind, RecordQuery } from '../../queries/records.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';

@@ -2,7 +2,7 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import { dateTime } from '../../commands/body.js';
-import { tenantEnd } from '../../commands/catchUp.js';
+import { tenantEnd } from '../../commands/logReads.js';
 import { loadStream } from '../../commands/writeStream.js';
 import { evolveTenant, type OwnTenant, type Tenant } from '../../domain/identity/directory.js';
 import type { DirectoryEvent } from '../../domain/identity/events.js';

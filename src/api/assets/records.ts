@@ -1,6 +1,6 @@
 /** Records of a table: list, get, create and update (spec §4.3 to §4.6, §4.9). */
 import type { WrittenRecord } from '../../commands/context.js';
-import { recordTag, tagOf } from '../../commands/preconditions.js';
+import { recordTag, tagOf } from '../../commands/context.js';
 import { createRecord, deleteRecord, updateRecord } from '../../commands/records.js';
 import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';

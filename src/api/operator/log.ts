@@ -1,6 +1,6 @@
 /** The event log or one of its streams, the latest events first: `/api/v1/operator/log`. */
 import { z } from 'zod';
-import { streamPages } from '../../commands/streamPages.js';
+import { streamPages } from '../../commands/logReads.js';
 import { MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { isProvable } from '../../domain/streams.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';

@@ -1,10 +1,9 @@
 /** Validation of orders by users: `/api/v1/platform/orders`. */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
-import { NotFoundError } from '../../commands/context.js';
+import { NotFoundError, requireTag, tagOf } from '../../commands/context.js';
 import { exportSnapshot, loadOrder } from '../../commands/orders/orderStream.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/orders.js';
-import { requireTag, tagOf } from '../../commands/preconditions.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import { type AssetType, findField } from '../../domain/assetTypes/assetType.js';
 import { recordInputSchema, recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
@@ -21,7 +20,7 @@ import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/decide.js'
 import { nameIn, wholeOrder } from '../../domain/order/document.js';
 import { FAILED, ORDER_STATUSES, PROBLEM_CODES } from '../../domain/order/events.js';
 import type { Order } from '../../domain/order/order.js';
-import type { FieldFilter, Filter } from '../../queries/conditions.js';
+import type { FieldFilter, Filter } from '../../queries/asking.js';
 import type { RecordQueries } from '../../queries/records.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { historyList, historyReply } from '../assets/history.js';

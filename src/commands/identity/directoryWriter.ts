@@ -6,7 +6,7 @@ import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { DeadlineError, withTimeout } from '../../supervision/deadline.js';
 import { type Caller, type Commands, ConflictError, NotFoundError, patience, TryAgainError } from '../context.js';
-import type { StreamReads } from '../streamPages.js';
+import type { StreamReads } from '../logReads.js';
 import { known } from '../tables.js';
 import { type Change, type LogAccess, loadStream, writeStream } from '../writeStream.js';
 

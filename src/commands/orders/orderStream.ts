@@ -9,10 +9,9 @@ import { orderStream } from '../../domain/streams.js';
 import type { EventToAppend, Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { RecordQueries } from '../../queries/records.js';
 import type { Application } from '../application.js';
-import { untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { createdBefore } from '../idempotency.js';
-import { firstEvent, type PagesOf, type StreamReads } from '../streamPages.js';
+import { firstEvent, type PagesOf, type StreamReads, untilShown } from '../logReads.js';
 import { assetTypeOf } from '../tables.js';
 import { type Appended, beginStream, type Loaded, loadStream, writeStream } from '../writeStream.js';
 

@@ -7,10 +7,9 @@ import { tableEffects } from '../../domain/effects.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
-import type { Queries } from '../../queries/queries.js';
-import type { StoredRecord } from '../../queries/storedRecord.js';
-import { untilShown } from '../catchUp.js';
+import type { StoredRecord } from '../../queries/asking.js';
 import type { Caller, Commands } from '../context.js';
+import { untilShown } from '../logReads.js';
 import { type Change, type Loaded, type LogAccess, type Write, type Written, writeStream } from '../writeStream.js';
 
 /** The records that a decision is about. */
@@ -61,7 +60,12 @@ export type Wanted = { readonly keys: readonly string[]; readonly ids: readonly 
 type TablePorts = LogAccess & Pick<Commands, 'queries' | 'progress'>;
 
 /** The wanted records, and those that have a former id of a wanted key, as the rows show them. */
-export async function loadTable({ records: reads }: Queries, tenant: string, assetType: AssetType, wanted: Wanted) {
+export async function loadTable(
+  { records: reads }: Commands['queries'],
+  tenant: string,
+  assetType: AssetType,
+  wanted: Wanted,
+) {
   const { records, formerIds, ...end } = await reads.snapshot({ tenant, table: assetType.name }, wanted);
   return { ...end, state: new DecisionRecords(assetType, records, formerIds) };
 }

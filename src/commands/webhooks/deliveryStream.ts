@@ -6,7 +6,7 @@ import { type Delivery, evolve } from '../../domain/webhook/delivery.js';
 import type { DeliveryEvent, DeliverySubject } from '../../domain/webhook/events.js';
 import type { AppendResult, EventToAppend, Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Caller } from '../context.js';
-import type { StreamReads } from '../streamPages.js';
+import type { StreamReads } from '../logReads.js';
 import { beginStream, type LogAccess, loadStream, type StreamEnd, writeStream } from '../writeStream.js';
 
 type DeliveryKey = { readonly tenant: string; readonly deliveryId: string };

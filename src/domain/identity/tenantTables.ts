@@ -35,3 +35,18 @@ export function ownTable(assetType: AssetType): AssetType {
   if (!Array.isArray(assetType.fields)) throw new Error('The event does not say which table was added.');
   return assetType;
 }
+
+/**
+ * A table that was stored outside the log, in the form of this release.
+ * @param kept as it was stored, maybe by an earlier release
+ * @returns undefined for a standard table that no longer exists
+ */
+export function onThisRelease(standard: Tables, kept: AssetType): AssetType | undefined {
+  if (kept.custom === true) return kept;
+  const { fields, labels, retired } = kept;
+  const own = fields.filter(({ custom }) => custom === true);
+  const assetType = standard.get(kept.name);
+  return (
+    assetType && { ...own.reduce(withOwnField, assetType), ...(labels && { labels }), ...(retired && { retired }) }
+  );
+}

@@ -7,11 +7,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Session, Tenant, Webhook } from '../../domain/identity/directory.js';
 import type { ApiClient, User } from '../../domain/identity/events.js';
-import { standardTables } from '../../domain/identity/tenantTables.js';
+import { onThisRelease, standardTables } from '../../domain/identity/tenantTables.js';
 import type { EventPosition, EventStore } from '../../ports/eventStore.js';
 import { errorCode, writeWhole } from '../../supervision/files.js';
 import { singleFlight } from '../../supervision/waiting.js';
-import { onThisRelease } from '../onThisRelease.js';
 
 /**
  * Raise it when events evolve, or tenants are stored, differently: the directory is then built from the log. Changed

@@ -1,9 +1,9 @@
 /** Changes of one directory stream that come at once, and those whose callers no longer wait. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller, Commands } from '#app/commands/context.js';
+import { RequestDeadline } from '#app/commands/context.js';
 import { createClient } from '#app/commands/identity/clients.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
-import { RequestDeadline } from '#app/commands/requestDeadline.js';
 import { MAX_CLIENTS } from '#app/domain/limits.js';
 import { clientsStream } from '#app/domain/streams.js';
 import type { EventStore } from '#app/ports/eventStore.js';

@@ -13,8 +13,8 @@ import {
   WrongExpectedRevisionError,
 } from '#app/ports/eventStore.js';
 import type { PageQuery, RowsQuery, SpaceRef } from '#app/ports/rowStore.js';
+import type { StoredRecord } from '#app/queries/asking.js';
 import type { TableRef } from '#app/queries/records.js';
-import type { StoredRecord } from '#app/queries/storedRecord.js';
 import { sliceOf } from '../../contract/eventStoreFixtures.js';
 
 const KNOWN = { orderModel: 'dyn_stock_order', assetTypes: standardTables('dyn_stock_order') };

@@ -2,8 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openApplication } from '#app/commands/application.js';
 import type { Caller, Commands } from '#app/commands/context.js';
+import { RequestDeadline } from '#app/commands/context.js';
 import { DecisionRecords, type Wanted, writeRecord } from '#app/commands/referenceTables/tableWriter.js';
-import { RequestDeadline } from '#app/commands/requestDeadline.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';

@@ -1,5 +1,5 @@
 import { FollowedTenant } from '#app/projections/followedTenant.js';
-import { Turns } from '#app/projections/turns.js';
+import { Turns } from '#app/projections/followedTenants.js';
 
 test('a tenant that is woken during its turn has another one: the first may have looked too early', async () => {
   const tenant = new FollowedTenant('acme', { position: 0 });

@@ -1,7 +1,7 @@
 /** The past of a table beside a naive model: a copy of all rows at each position of a random history. */
 import fc from 'fast-check';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
-import type { Row } from '#app/domain/row.js';
+import type { Row } from '#app/domain/spaces.js';
 import {
   type ChangesPage,
   changedBetween,

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Filter } from 'mongodb';
 import { type AssetType, findField } from '../../../domain/assetTypes/assetType.js';
 import type { FieldValue } from '../../../domain/assetTypes/fieldTypes.js';
-import { isSought, sortValue } from '../../../domain/row.js';
+import { isSought, sortValue } from '../../../domain/spaces.js';
 import { type Condition, type FieldCondition, RowsUnavailableError, type Sort } from '../../../ports/rowStore.js';
 import type { Database } from './connection.js';
 import { type DefinitionDocument, exactText, type Slots, type StateDocument } from './documents.js';

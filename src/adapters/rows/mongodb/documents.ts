@@ -4,7 +4,7 @@
  * one that was cut, are not seen before the progress covers them, and writing them again changes nothing.
  */
 import { type Fields, type FieldValue, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
-import { matchText, type Row, sortValue } from '../../../domain/row.js';
+import { matchText, type Row, sortValue } from '../../../domain/spaces.js';
 import type { Position } from '../../../ports/eventStore.js';
 import type { Parked, SpaceState, StoredRow, StoredVersion, TenantProgress } from '../../../ports/rowStore.js';
 

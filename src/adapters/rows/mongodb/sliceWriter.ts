@@ -7,7 +7,7 @@ import { MongoBulkWriteError, MongoInvalidArgumentError } from 'mongodb';
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import { withoutNulls } from '../../../domain/referenceTable/decide.js';
-import { keyOf, sortValue } from '../../../domain/row.js';
+import { keyOf, sortValue } from '../../../domain/spaces.js';
 import { RowRefusedError, type RowWrite, type Slice } from '../../../ports/rowStore.js';
 import { type Definition, type Definitions, type StateFilter, sortKey } from './conditions.js';
 import type { Database } from './connection.js';

@@ -1,7 +1,7 @@
 /** Applies writes to the file of one tenant's rows, within a transaction of its caller. */
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
-import { keyOf, type Row, sortValue } from '../../../domain/row.js';
+import { keyOf, type Row, sortValue } from '../../../domain/spaces.js';
 import { RowRefusedError, type RowWrite, type Slice } from '../../../ports/rowStore.js';
 import type { Connection } from './connection.js';
 import { dropIndexes, TextChanges } from './indexes.js';

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, fieldRules, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
-import { isSought, sortValue } from '../../../domain/row.js';
+import { isSought, sortValue } from '../../../domain/spaces.js';
 import { type Database, isDamage, openSqlite, uuidBytes, uuidText } from '../../openSqlite.js';
 
 /** Kept in `user_version`. Files hold nothing that the log does not: those of another layout are filled again. */

@@ -1,6 +1,6 @@
 /** Pages of rows: finds what holds the conditions, and reads the page from an index of its sort where there is one. */
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
-import { sortValue } from '../../../domain/row.js';
+import { sortValue } from '../../../domain/spaces.js';
 import type { Condition, FieldCondition, Page, PageQuery, Sort, StoredRow } from '../../../ports/rowStore.js';
 import type { Database } from '../../openSqlite.js';
 import { Connection, type SpaceNow } from './connection.js';

@@ -1,5 +1,5 @@
-import { tenantEnd } from '#app/commands/catchUp.js';
 import type { Commands } from '#app/commands/context.js';
+import { tenantEnd } from '#app/commands/logReads.js';
 import { orderStream } from '#app/domain/streams.js';
 
 /** @param streams of the log's events, the first at position 1 */
