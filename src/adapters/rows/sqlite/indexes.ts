@@ -4,9 +4,8 @@
  * rows that were created since one by one, so writes of new rows make no trigrams: a list that this takes long asks for them.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Sort } from '../../../ports/rowStore.js';
 import { Connection, type Index } from './connection.js';
-import { baseOf, type Cell, columnOf, numberOf, openTenantFile, SLOTS, type Space } from './layout.js';
+import { baseOf, type Cell, numberOf, openTenantFile, SLOTS } from './layout.js';
 
 /** More indexes on one table would slow every write down. */
 const MOST_INDEXES = 40;
@@ -18,15 +17,6 @@ export const OF_TEXT = 'text ';
 /** The column whose trigrams the index has; undefined: it is no such index. */
 const textColumn = (spec: string): string | undefined =>
   spec.startsWith(OF_TEXT) ? spec.slice(OF_TEXT.length) : undefined;
-
-/** The index that serves a sort, in one direction or the other; undefined where a term has no column. */
-export function sortSpec(space: Space, sort: readonly Sort[]): string | undefined {
-  const terms = sort.map(({ field, direction }) => {
-    const column = columnOf(space, field);
-    return column && column + (direction === sort[0]?.direction ? '' : ' DESC');
-  });
-  return terms.includes(undefined) ? undefined : terms.join(', ');
-}
 
 export async function makeIndex(file: string, space: string, spec: string): Promise<void> {
   const connection = new Connection(openTenantFile(file));

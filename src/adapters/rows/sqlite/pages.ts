@@ -4,7 +4,7 @@ import { sortValue } from '../../../domain/spaces.js';
 import type { Condition, FieldCondition, Page, PageQuery, Sort, StoredRow } from '../../../ports/rowStore.js';
 import type { Database } from '../../openSqlite.js';
 import { Connection, type SpaceNow } from './connection.js';
-import { OF_TEXT, sortSpec } from './indexes.js';
+import { OF_TEXT } from './indexes.js';
 import { baseOf, type Cell, columnOf, idCell, isText, type Space } from './layout.js';
 
 /** Entries of an index that are passed for each row that is found, before collecting and sorting them is quicker. */
@@ -313,6 +313,15 @@ export const valueSql = (space: Space, field: string): string => columnOf(space,
 
 const orderSql = (sort: readonly Sort[], space: Space): string =>
   sort.map(({ field, direction }) => `${valueSql(space, field)} ${direction}`).join(', ');
+
+/** The index that serves a sort, in one direction or the other; undefined where a term has no column. */
+function sortSpec(space: Space, sort: readonly Sort[]): string | undefined {
+  const terms = sort.map(({ field, direction }) => {
+    const column = columnOf(space, field);
+    return column && column + (direction === sort[0]?.direction ? '' : ' DESC');
+  });
+  return terms.includes(undefined) ? undefined : terms.join(', ');
+}
 
 const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
 
