@@ -13,7 +13,6 @@ import { type Config, ROLES, type Role, version } from './config.js';
 import { isSameLog, type LogAnchor } from './ports/logAnchor.js';
 import { RowsUnavailableError } from './ports/rowStore.js';
 import type { Directory } from './projections/directory/directory.js';
-import { directoryRefresh } from './projections/directory/refresh.js';
 import { Progress, shownRows } from './projections/progress.js';
 import { TenantUsage } from './projections/tenantUsage.js';
 import { DeliveryQueries } from './queries/deliveries.js';
@@ -204,7 +203,7 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
     tokens: new TokenService(config, {
       stored: () => directory.signingKeys,
       secretBox,
-      refresh: directoryRefresh({ eventStore, directory }),
+      refresh: () => directory.refresh(),
       onUnopenable: (kid) =>
         log.error({ kid }, 'a signing key cannot be opened: another process has a SECRETS_KEY that this one lacks'),
     }),

@@ -11,7 +11,6 @@ import type { Config } from '../config.js';
 import type { Tables } from '../domain/identity/tenantTables.js';
 import type { EventStore, Revision } from '../ports/eventStore.js';
 import type { ParkedTenant, RowReads } from '../ports/rowStore.js';
-import type { Refresh } from '../projections/directory/refresh.js';
 import type { Progress } from '../projections/progress.js';
 import type { RowJobs } from '../projections/rowJobs.js';
 import type { TenantUsage } from '../projections/tenantUsage.js';
@@ -91,7 +90,6 @@ export type ApiDeps = {
 
 /** Given to checks and handlers: the dependencies, and state that outlives a request. */
 export type Api = ApiDeps & {
-  readonly refresh: Refresh;
   /** Bytes of answers that clients have not taken yet, by tenant. */
   readonly answers: Tally;
   readonly work: AllTurns;

@@ -2,7 +2,6 @@
 import type { Express } from 'express';
 import express from 'express';
 import { LRUCache } from 'lru-cache';
-import { directoryRefresh } from '../projections/directory/refresh.js';
 import { Tally } from '../supervision/fairQueue.js';
 import { showWork, TokenBuckets, turnsOf } from './admission.js';
 import type { Api, ApiDeps } from './deps.js';
@@ -31,7 +30,6 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   const { config } = deps;
   const api: Api = {
     ...deps,
-    refresh: directoryRefresh(deps.commands),
     answers: new Tally(),
     work: turnsOf(deps.lists),
     buckets: new TokenBuckets(),

@@ -138,7 +138,7 @@ export const requestUrl = (req: Request, config: Pick<Config, 'TRUST_PROXY'>): s
  * Sets the request's tenant. @throws HttpError 404 for an unknown one, 400 for an invalid host or scheme, 503 for a
  * parked one
  */
-export const resolveTenant: Check = ({ directory, config, refresh }, req) => {
+export const resolveTenant: Check = ({ directory, config }, req) => {
   if (config.TRUST_PROXY > 0 && !SCHEMES.includes(req.protocol))
     throw badRequest('X-Forwarded-Proto must be http or https.');
   const name = tenantNameIn(req, requestHost(req, config), config);
@@ -151,7 +151,7 @@ export const resolveTenant: Check = ({ directory, config, refresh }, req) => {
     req.context.tenant = tenant;
   };
   // Another process may have created the tenant a moment ago, if the name is a possible one.
-  if (directory.tenant(name) === undefined && TENANT_NAME.test(name)) return refresh().then(enter);
+  if (directory.tenant(name) === undefined && TENANT_NAME.test(name)) return directory.refresh().then(enter);
   enter();
 };
 

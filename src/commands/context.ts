@@ -83,6 +83,11 @@ export interface TenantDirectory {
   wasDeleted(name: string): boolean;
   /** Resolves when the directory has applied the log up to this position. */
   waitFor(position: Position): Promise<void>;
+  /**
+   * Resolves when it has applied all that was in the log at the call, or after two seconds: another process, such as the command
+   * line, may have created a moment ago what a request names. @throws errors of the event store
+   */
+  refresh(): Promise<void>;
 }
 
 /** Keeps webhook secrets unreadable in the log: AES-256-GCM under the installation's keys. The first key seals. */

@@ -44,7 +44,7 @@ const invalidToken = (reason: string): HttpError =>
 
 /** The token, and whose it is: a client or user of this tenant as it is now. @throws HttpError 401 */
 async function current<T extends { readonly tenant: string }, Owner>(
-  { directory, refresh }: Api,
+  { directory }: Api,
   context: Request['context'],
   verifying: Promise<T>,
   ownerOf: (tenant: Tenant, token: T) => Owner | undefined,
@@ -55,7 +55,7 @@ async function current<T extends { readonly tenant: string }, Owner>(
     const known = ownerOf(context.tenant, token);
     if (known !== undefined) return [token, known];
     // Another process may have made the client, the user or the secret a moment ago.
-    await refresh();
+    await directory.refresh();
     context.tenant = directory.tenant(token.tenant) ?? context.tenant;
     const owner = ownerOf(context.tenant, token);
     if (owner === undefined)

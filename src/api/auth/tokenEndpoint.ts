@@ -116,7 +116,7 @@ async function authenticated(api: Api, tenant: string, request: TokenRequest, ne
     const known = clientWith(api, tenant, request);
     if (known !== undefined) return known;
     // Another process may have made the client or its new secret a moment ago.
-    await api.refresh();
+    await api.directory.refresh();
     return clientWith(api, tenant, request);
   });
   if (client !== undefined) return client;

@@ -9,7 +9,6 @@ import type { Config } from '../../config.js';
 import { permissionsOfScopes, SCOPES } from '../../domain/identity/scopes.js';
 import { type StoredSigningKeys, verifyingKeys } from '../../domain/identity/signingKeys.js';
 import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '../../domain/limits.js';
-import type { Refresh } from '../../projections/directory/refresh.js';
 
 export type TokenKeys = {
   /** Another object after each change. */
@@ -18,7 +17,7 @@ export type TokenKeys = {
   /** Called once for a key that this process cannot open. */
   readonly onUnopenable?: (kid: string) => void;
   /** Brings the keys up to the log: another process may have begun to sign with a new one. */
-  readonly refresh?: Refresh;
+  readonly refresh?: () => Promise<void>;
 };
 
 type IssuedToken = { readonly token: string; readonly expiresIn: number; readonly id: string };

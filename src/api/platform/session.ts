@@ -159,7 +159,7 @@ async function openedSession(api: Api, { req, res }: Call, user: User): Promise<
 
 /** The person's sessions as the log has them now, the newest first. One that could not be noted is not among them. */
 async function sessionsOf(api: Api, { person, req }: Call): Promise<ReadonlyMap<string, OwnSession>> {
-  await api.refresh();
+  await api.directory.refresh();
   const { sessions } = tenantOf(api.commands, req.context.tenant.name);
   const own = new Map<string, OwnSession>();
   for (const [sessionId, { opened, expiresAt }] of [...(sessions.get(person.id) ?? [])].reverse()) {
@@ -202,7 +202,7 @@ async function signedIn(api: Api, req: Request, email: string, password: string)
   const { tenant, requestId, deadline } = req.context;
   const user = await guessing(api, req, email, async () => {
     // Another process, such as the command line, may have added the user or changed the password.
-    await api.refresh();
+    await api.directory.refresh();
     return checkPassword(api.directory, tenant.name, email, password, deadline);
   });
   const end = user && firstPasswordEnd(user);

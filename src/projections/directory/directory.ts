@@ -21,11 +21,17 @@ import {
   type RecordedEvent,
 } from '../../ports/eventStore.js';
 import type { ParkedTenant } from '../../ports/rowStore.js';
+import { DeadlineError, withTimeout } from '../../supervision/deadline.js';
 import { keepRunning } from '../../supervision/keepRunning.js';
+import { sleep } from '../../supervision/waiting.js';
 import { notApplied } from '../tenantTexts.js';
 import { nothingKnown, type StoredDirectory } from './storedDirectory.js';
 
 const BACKOFF = { firstMs: 500, longestMs: 5_000 };
+/** Between two refreshes: so requests with invented names cause few. */
+const MIN_REFRESH_INTERVAL_MS = 20;
+/** How long a request waits before it refuses an unknown name. */
+const LONGEST_REFRESH_MS = 2_000;
 
 /** `revision`: of the last event of their stream that they show. */
 type KnownKeys = { readonly keys: StoredSigningKeys; readonly revision: number };
@@ -37,6 +43,7 @@ const FOLLOWED = [...DIRECTORY_STREAM_PREFIXES, SIGNING_KEYS_STREAM];
 type Waiter = { readonly position: Position; readonly resolve: () => void; readonly reject: (error: Error) => void };
 
 export class Directory {
+  readonly #eventStore: EventStore;
   readonly #stored: StoredDirectory | undefined;
   readonly #waiters = new Set<Waiter>();
   readonly #stopping = new AbortController();
@@ -48,8 +55,16 @@ export class Directory {
   #completeUntil: EventPosition | undefined;
   #running: Promise<void> = Promise.resolve();
   #failure: Error | undefined;
+  /** One that has not read the log's head yet; callers share it. */
+  #nextRefresh: Promise<void> | undefined;
+  #lastRefresh: Promise<unknown> = Promise.resolve();
 
-  private constructor(stored: StoredDirectory | undefined, onParked: (parked: ParkedTenant) => void) {
+  private constructor(
+    eventStore: EventStore,
+    stored: StoredDirectory | undefined,
+    onParked: (parked: ParkedTenant) => void,
+  ) {
+    this.#eventStore = eventStore;
     this.#stored = stored;
     this.#onParked = onParked;
   }
@@ -67,14 +82,14 @@ export class Directory {
     onParked: (parked: ParkedTenant) => void = () => undefined,
     stored?: StoredDirectory,
   ): Promise<Directory> {
-    const directory = new Directory(stored, onParked);
+    const directory = new Directory(eventStore, stored, onParked);
     try {
       if (stored !== undefined) directory.#known = await stored.load(eventStore);
       const head = await eventStore.head();
       // They are not stored with the directory.
       directory.#keys = (await eventStore.readStream(SIGNING_KEYS_STREAM)).reduce(withKeyEvent, NO_KEYS);
       let isStarting = true;
-      directory.#running = directory.#keepUp(eventStore, (error) => {
+      directory.#running = directory.#keepUp((error) => {
         // No retry would succeed.
         if (isStarting && error instanceof EventLogDamagedError) directory.#fail(error);
         else onError(error);
@@ -132,6 +147,23 @@ export class Directory {
     return new Promise((resolve, reject) => this.#waiters.add({ position, resolve, reject }));
   }
 
+  refresh(): Promise<void> {
+    this.#nextRefresh ??= this.#readToHead();
+    return this.#nextRefresh;
+  }
+
+  async #readToHead(): Promise<void> {
+    await this.#lastRefresh;
+    // From here on, it may miss new events: callers need the next one.
+    this.#nextRefresh = undefined;
+    const caughtUp = this.#eventStore.head().then((head) => this.waitFor(head));
+    const running = withTimeout(LONGEST_REFRESH_MS, 'The directory is behind.', caughtUp);
+    this.#lastRefresh = Promise.allSettled([running, sleep(MIN_REFRESH_INTERVAL_MS)]);
+    await running.catch((error: unknown) => {
+      if (!(error instanceof DeadlineError)) throw error;
+    });
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -140,25 +172,25 @@ export class Directory {
   }
 
   /** Retries an event store that is away, from the directory's position. */
-  #keepUp(eventStore: EventStore, onError: (error: unknown) => void): Promise<void> {
+  #keepUp(onError: (error: unknown) => void): Promise<void> {
     const { signal } = this.#stopping;
-    return keepRunning((succeeded) => this.#read(eventStore, signal, succeeded), {
+    return keepRunning((succeeded) => this.#read(signal, succeeded), {
       signal,
       backoff: BACKOFF,
       onFailure: onError,
     });
   }
 
-  async #read(eventStore: EventStore, signal: AbortSignal, succeeded: () => void): Promise<void> {
+  async #read(signal: AbortSignal, succeeded: () => void): Promise<void> {
     // The log was replaced by an older copy: nothing known is valid.
-    if (this.#stored !== undefined && !(await eventStore.holds(this.#known.place))) {
+    if (this.#stored !== undefined && !(await this.#eventStore.holds(this.#known.place))) {
       this.#known = nothingKnown();
       this.#keys = NO_KEYS;
       this.#parked.clear();
       this.#completeUntil = undefined;
     }
     const options = { after: this.position, streamPrefixes: FOLLOWED, signal };
-    for await (const slice of eventStore.subscribe(options)) {
+    for await (const slice of this.#eventStore.subscribe(options)) {
       succeeded();
       this.#evolve(slice);
       for (const waiter of this.#waiters) {
