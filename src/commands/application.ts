@@ -5,7 +5,7 @@ import type { Caller, Commands } from './context.js';
 import type { DirectoryChanges } from './identity/directoryWriter.js';
 import type { RecordChanges } from './referenceTables/tableWriter.js';
 
-export type Application<Ports extends Commands = Commands> = Ports & {
+export type Application = Commands & {
   readonly streamChanges: FairQueue;
   readonly recordChanges: RecordChanges;
   readonly directoryChanges: DirectoryChanges;
@@ -17,7 +17,7 @@ export type TableWrite = { readonly commands: Application; readonly caller: Call
 /** `dryRun`: writes nothing. `key`: see `once`. */
 export type WriteOptions = { readonly dryRun?: boolean; readonly key?: string | undefined };
 
-export const openApplication = <Ports extends Commands>(ports: Ports): Application<Ports> => {
+export const openApplication = (ports: Commands): Application => {
   const unlimited = Number.POSITIVE_INFINITY;
   // Requests of a tenant are limited already, so the queue needs no limit.
   const streamChanges = new FairQueue({ atOnce: unlimited, ofGroup: 1, waitingOfGroup: unlimited });

@@ -35,7 +35,7 @@ import { once } from './idempotency.js';
 import { loadOrder, type WrittenOrder, writeOrder } from './orders/orderStream.js';
 import { createOrder, updateOrder, writtenOrder } from './orders/orders.js';
 import { type DecisionRecords, writeRecord } from './referenceTables/tableWriter.js';
-import { assetTypeOf, recordId, tenantOf } from './tables.js';
+import { assetTypeOf, recordId, tenantOf, unknownRecord } from './tables.js';
 
 async function createReferenceRecord({ commands, caller, assetType }: TableWrite, input: RecordInput) {
   const newId = commands.newId();
@@ -84,9 +84,6 @@ function accepted<Event>(decision: Decision<Event>): readonly Event[] {
   if (!decision.ok) throw new ValidationError(decision.errors);
   return decision.events;
 }
-
-const unknownRecord = ({ name }: AssetType, id: string): NotFoundError =>
-  new NotFoundError(`There is no record ${id} in ${name}.`);
 
 /** @throws ValidationError when the parent field names no known order (or part of one) */
 async function createPartRecord(target: TableWrite, input: RecordInput) {

@@ -41,6 +41,9 @@ export function refuseMasterData({ name, supportingData }: AssetType, done: 'cle
 
 /** The id in its stored form. @throws NotFoundError when it is no UUID */
 export function recordId(table: string, id: string): string {
-  if (!isUuid(id)) throw new NotFoundError(`There is no record ${id} in ${table}.`);
+  if (!isUuid(id)) throw unknownRecord({ name: table }, id);
   return id.toLowerCase();
 }
+
+export const unknownRecord = ({ name }: Pick<AssetType, 'name'>, id: string): NotFoundError =>
+  new NotFoundError(`There is no record ${id} in ${name}.`);

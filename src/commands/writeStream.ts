@@ -216,7 +216,9 @@ async function decided<State, Event extends DomainEvent, Wanted>(
   { lastEventAt, ...loaded }: Loaded<State>,
   changes: readonly Change<State, Event, Wanted>[],
 ) {
-  const at = notBefore(log.now(), lastEventAt);
+  const now = log.now();
+  // Timestamps never go backwards within a stream.
+  const at = now > lastEventAt ? now : lastEventAt;
   const parts: Part[] = [];
   const outcomes: ((appended: Position) => void)[] = [];
   let { state, revision } = loaded;
@@ -299,6 +301,3 @@ export function toAppend<Event extends DomainEvent>(
     return { ...event, id: newId(), metadata: { ...metadata, schemaVersion: SCHEMA_VERSION, ...keyed } };
   });
 }
-
-/** `now`, but not before `last`: timestamps never go backwards within a stream. */
-const notBefore = (now: string, last: string): string => (now > last ? now : last);

@@ -44,12 +44,8 @@ export class FollowedTenants implements Iterable<FollowedTenant> {
   }
 
   /** Those whose rows are not shown. */
-  marked(): { readonly filling: readonly string[]; readonly parked: ReadonlyMap<string, Parked> } {
-    const marks = [...this.#tenants.values()].map(({ name, mark }) => [name, mark] as const);
-    return {
-      filling: marks.flatMap(([name, mark]) => (mark === 'filling' ? name : [])),
-      parked: new Map(marks.flatMap(([name, mark]) => (typeof mark === 'object' ? [[name, mark]] : []))),
-    };
+  marks(): ReadonlyMap<string, 'filling' | Parked> {
+    return new Map([...this].flatMap(({ name, mark }) => (mark === undefined ? [] : [[name, mark]])));
   }
 
   [Symbol.iterator](): Iterator<FollowedTenant> {

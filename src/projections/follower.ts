@@ -13,7 +13,6 @@ import { copyOf, RowsLostError, type RowWriter } from '../ports/rowStore.js';
 import { sleep, WakeUp } from '../supervision/waiting.js';
 import { type CopyOptions, FollowedTenant, type SlicesOf } from './followedTenant.js';
 import { FollowedTenants, type TenantDeps, Turns } from './followedTenants.js';
-import { cannotApply } from './tenantTexts.js';
 
 /** How much is read ahead, in rows that have to be made. */
 const READ_AHEAD = {
@@ -70,7 +69,7 @@ export class Follower {
   async run(signal: AbortSignal): Promise<void> {
     const log = await this.#deps.eventStore.identity();
     await this.#begin(log);
-    this.#deps.onNews({ kind: 'begun', ...this.#tenants.marked() });
+    this.#deps.onNews({ kind: 'begun', marks: this.#tenants.marks() });
     this.#deps.onNews({ kind: 'read', position: this.#appliedTo });
     const running = AbortSignal.any([signal, this.#ending.signal]);
     const work = [this.#read(running), this.#readApart(running), this.#turns.run(running)];
@@ -338,7 +337,9 @@ export class Follower {
         tenant.isHeld ? copied.next !== undefined || !copied.isWhole : copied.items > this.#readAhead.all;
       while (isAhead() && !signal.aborted) {
         await copied.turnEnded.wait(undefined, signal);
-        if (copied.parked !== undefined) throw new Error(cannotApply(copied.parked));
+        if (copied.parked === undefined) continue;
+        const { eventType, position, error } = copied.parked;
+        throw new Error(`The event ${eventType} at position ${position} cannot be applied: ${error}`);
       }
       signal.throwIfAborted();
       onProgress?.(copied.position, end());

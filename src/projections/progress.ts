@@ -20,11 +20,7 @@ export type FollowerNews =
   | { readonly kind: 'applied'; readonly tenant: string; readonly position: Position }
   | { readonly kind: 'parked'; readonly tenant: string; readonly parked: Parked }
   /** A follower begins, and has these tenants that are not shown: what was told before may be another process's by now. */
-  | {
-      readonly kind: 'begun';
-      readonly filling: readonly string[];
-      readonly parked: ReadonlyMap<string, Parked>;
-    }
+  | { readonly kind: 'begun'; readonly marks: ReadonlyMap<string, 'filling' | Parked> }
   /** Its rows are not shown: they are made from the beginning. `reason`: what has happened to them. */
   | { readonly kind: 'filling'; readonly tenant: string; readonly reason?: string }
   /** It is filled, or no longer parked. */
@@ -58,8 +54,8 @@ export class Progress {
   readonly isTold: boolean;
   readonly #maxStalenessSeconds: number;
   readonly #positions = new Map<string, Position>();
-  readonly #parked = new Map<string, Parked>();
-  readonly #filling = new Set<string>();
+  /** Of tenants whose rows are not shown. */
+  #marks = new Map<string, 'filling' | Parked>();
   readonly #waiting = new Map<string, Set<Waiter>>();
   #read: Position = 0;
   #behind: ReadonlyMap<string, string> = new Map();
@@ -82,23 +78,19 @@ export class Progress {
         this.#reach(news.tenant, news.position);
         return;
       case 'begun':
-        this.#filling.clear();
-        this.#parked.clear();
-        for (const tenant of news.filling) this.#filling.add(tenant);
-        for (const [tenant, parked] of news.parked) this.#parked.set(tenant, parked);
+        this.#marks = new Map(news.marks);
         return;
       case 'parked':
-        this.#parked.set(news.tenant, news.parked);
+        this.#marks.set(news.tenant, news.parked);
         this.#giveUp(news.tenant);
         return;
       case 'filling':
         this.#forget(news.tenant);
-        this.#filling.add(news.tenant);
+        this.#marks.set(news.tenant, 'filling');
         this.#giveUp(news.tenant);
         return;
       case 'running':
-        this.#parked.delete(news.tenant);
-        this.#filling.delete(news.tenant);
+        this.#marks.delete(news.tenant);
         return;
       case 'deleted':
         this.#forget(news.tenant);
@@ -126,12 +118,12 @@ export class Progress {
   }
 
   parked(): readonly ParkedTenant[] {
-    return [...this.#parked].map(([tenant, parked]) => ({ tenant, ...parked }));
+    return [...this.#marks].flatMap(([tenant, mark]) => (mark === 'filling' ? [] : [{ tenant, ...mark }]));
   }
 
   /** Whose rows are made from the beginning, and not shown yet. */
   filling(): ReadonlySet<string> {
-    return this.#filling;
+    return new Set([...this.#marks].flatMap(([tenant, mark]) => (mark === 'filling' ? [tenant] : [])));
   }
 
   /** Age of the tenant's oldest event that its rows are known to lack, in whole seconds; undefined: they lack none. */
@@ -150,9 +142,9 @@ export class Progress {
 
   /** Why the tenant's rows are not shown now, for callers: they are made again, parked, or too old. Undefined: they are shown. */
   refusal(tenant: string): string | undefined {
-    if (this.#filling.has(tenant)) return 'The rows of this tenant are being made.';
-    const parked = this.#parked.get(tenant);
-    if (parked !== undefined) return `The rows of this tenant are not shown: ${notApplied(parked)}`;
+    const mark = this.#marks.get(tenant);
+    if (mark === 'filling') return 'The rows of this tenant are being made.';
+    if (mark !== undefined) return `The rows of this tenant are not shown: ${notApplied(mark)}`;
     const seconds = this.staleness(tenant) ?? 0;
     return seconds <= this.#maxStalenessSeconds
       ? undefined
@@ -161,7 +153,7 @@ export class Progress {
 
   /** Whether `read` speaks of the tenant. */
   #isRead(tenant: string): boolean {
-    return !this.#parked.has(tenant) && !this.#filling.has(tenant);
+    return !this.#marks.has(tenant);
   }
 
   /**
@@ -242,8 +234,7 @@ export class Progress {
   #forget(tenant: string): void {
     this.#positions.delete(tenant);
     this.#lacked.delete(tenant);
-    this.#parked.delete(tenant);
-    this.#filling.delete(tenant);
+    this.#marks.delete(tenant);
   }
 }
 

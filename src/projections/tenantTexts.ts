@@ -5,10 +5,6 @@ import type { Parked, ParkedTenant } from '../ports/rowStore.js';
 export const notApplied = ({ eventType, position }: Pick<Parked, 'eventType' | 'position'>): string =>
   `the event ${eventType} at position ${position} could not be applied. Nothing is lost; an operator has to act.`;
 
-/** The same for operators, with the error. */
-export const cannotApply = ({ eventType, position, error }: Parked): string =>
-  `The event ${eventType} at position ${position} cannot be applied: ${error}`;
-
 /** For operators: what could not be applied, and since when. */
 export const parkedSentence = ({ tenant, since, eventType, position, eventId }: ParkedTenant): string =>
   `${tenant} is parked since ${since}: ${eventType} at position ${position} (${eventId}) could not be applied.`;

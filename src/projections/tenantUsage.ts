@@ -37,13 +37,6 @@ export class TenantUsage {
     return quotas?.[quota] ?? this.#quotas[quota];
   }
 
-  /** What is used as far as it is known now. Has it looked up again if it is old. */
-  known(tenant: string): Used | undefined {
-    const figures = this.#of(tenant);
-    if (performance.now() - figures.lookedUpAt > QUOTA_LOOKED_UP_EVERY_MS) void figures.lookUp();
-    return figures.used;
-  }
-
   /** What is used, at most a moment old. Never rejects. */
   async used(tenant: string): Promise<Used | undefined> {
     const figures = this.#of(tenant);
@@ -57,7 +50,9 @@ export class TenantUsage {
       quotas
         .map((quota) => ({ quota, limit: this.limit(tenant, quota), used: used?.[quota] ?? 0 }))
         .find(({ limit, used: own }) => limit > 0 && own >= share * limit);
-    return over(this.known(tenant.name)) && over(await this.used(tenant.name));
+    const figures = this.#of(tenant.name);
+    if (performance.now() - figures.lookedUpAt > QUOTA_LOOKED_UP_EVERY_MS) void figures.lookUp();
+    return over(figures.used) && over(await this.used(tenant.name));
   }
 
   #of(tenant: string): Figures {

@@ -1,6 +1,6 @@
 /** The history of an order, page by page; and that of any other record, also of a deleted one, by cursor. */
 import { z } from 'zod';
-import { recordId, tenantOf } from '../../commands/tables.js';
+import { recordId, tenantOf, unknownRecord } from '../../commands/tables.js';
 import { AnswerTooLargeError } from '../../domain/jsonSize.js';
 import { MAX_ENTRIES, MAX_PAGE_BYTES } from '../../domain/limits.js';
 import { orderStream } from '../../domain/streams.js';
@@ -16,7 +16,6 @@ import { type Call, RECORD_ID, type Reply, type Resource } from '../routes/opera
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { limitOf, PAGING_PARAMETERS, parsePaging, revisionCursor } from './listQuery.js';
 import { collectionEnvelope, linkedReply } from './pages.js';
-import { unknownRecord } from './records.js';
 
 /** Without the changes. */
 export const historyEntry = json.view<Acted<HistoryEntry>>({

@@ -2,13 +2,12 @@
 import type { WrittenRecord } from '../../commands/context.js';
 import { recordTag, tagOf } from '../../commands/context.js';
 import { createRecord, deleteRecord, updateRecord } from '../../commands/records.js';
-import { assetTypeOf } from '../../commands/tables.js';
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { assetTypeOf, unknownRecord } from '../../commands/tables.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { preconditionOf } from '../entityTags.js';
-import { type HttpError, methodNotAllowed, notFound, unavailable } from '../errors.js';
+import { methodNotAllowed, notFound, unavailable } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { type Call, CHANGES, CREATES, dataReply, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
 import { behindCursor, CURSOR, FILTERS_TEXT, LIST_PARAMETERS, parseTableQuery } from './listQuery.js';
@@ -41,9 +40,6 @@ async function pageReply(api: Api, call: Call, cancellation: Cancellation): Prom
   const { records: found, total } = await reads.list(table, list.query, cancellation);
   return { headers, body: collectionEnvelope(api, call, found, { ...list, total }) };
 }
-
-export const unknownRecord = (assetType: AssetType, id: string): HttpError =>
-  notFound(`There is no record ${id} in ${assetType.name}.`);
 
 /** One record. @throws HttpError 404; 503 while the rows are behind and may not show it */
 async function recordReply(api: Api, { req, caller, path, query }: Call) {
