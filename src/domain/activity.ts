@@ -5,8 +5,7 @@
 import { ACTIVITIES, type ActivityKind, type ReadEvent } from './eventTypes.js';
 import type { AccessEvent, DirectoryEvent } from './identity/events.js';
 import type { OrderEvent, StatusChange } from './order/events.js';
-import type { SyncEvent } from './referenceTable/cleanUp.js';
-import type { ReferenceTableEvent } from './referenceTable/events.js';
+import type { ReferenceTableEvent, SyncEvent } from './referenceTable/events.js';
 import { parseStream } from './streams.js';
 import type { DeliveryEvent } from './webhook/events.js';
 

@@ -11,12 +11,14 @@ import type { ReadEvent } from './eventTypes.js';
 import type { TenantEvent } from './identity/events.js';
 import { ownTable, standardTables, withOwnField, withRetiredField } from './identity/tenantTables.js';
 import type { OrderEvent, PartsChange } from './order/events.js';
-import { isSyncId, type SyncEvent, uuidOfSync } from './referenceTable/cleanUp.js';
 import {
+  isSyncId,
   type ReferenceTableEvent,
   type ReplacedRecord,
+  type SyncEvent,
   type TableCleanedUp,
   unpackIds,
+  uuidOfSync,
 } from './referenceTable/events.js';
 import { DELIVERIES, KEYS, SERVICE_SPACES, SYNCS } from './spaces.js';
 import { ERASURES_STREAM, parseStream } from './streams.js';

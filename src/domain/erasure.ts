@@ -88,15 +88,13 @@ const APPROVER_ERASED = { email: NO_EMAIL, first_name: ERASED, last_name: ERASED
 
 /** One event, or another thing of one place, without what is erased there. */
 class Redaction {
-  readonly #of: OfTenant;
-  readonly #place: Place;
   changed = false;
   concerned = false;
 
-  constructor(of: OfTenant, place: Place = { stream: '', revision: 0, position: 0 }) {
-    this.#of = of;
-    this.#place = place;
-  }
+  constructor(
+    private readonly of: OfTenant,
+    private readonly place: Place = { stream: '', revision: 0, position: 0 },
+  ) {}
 
   actor<Kind extends Actor>(actor: Kind): Kind {
     return actor.kind === 'user' ? this.#person(actor, { name: ERASED }) : actor;
@@ -167,14 +165,14 @@ class Redaction {
 
   /** @param values by field, or each field's change */
   #record(values: Json, { table, id }: About): Json {
-    const erasures = (this.#of.records.get(id) ?? []).filter(
-      (erasure) => (table === '' || erasure.table === table) && covers(erasure, this.#place),
+    const erasures = (this.of.records.get(id) ?? []).filter(
+      (erasure) => (table === '' || erasure.table === table) && covers(erasure, this.place),
     );
     return erasures.length === 0 ? values : this.#replaced(values, Object.assign({}, ...erasures.map(fieldsOf)));
   }
 
   #person<Kind extends object>(person: Kind, erased: Fields, id = (person as Json).id): Kind {
-    const isErased = this.#of.users.has(String(id));
+    const isErased = this.of.users.has(String(id));
     return isErased ? (this.#replaced(person as Json, erased) as Kind) : person;
   }
 

@@ -18,16 +18,13 @@ export type TenantDeps = {
 };
 
 export class FollowedTenants implements Iterable<FollowedTenant> {
-  readonly #deps: TenantDeps;
   readonly #tenants = new Map<string, FollowedTenant>();
   /** Tenants that were deleted, or that the log only mentions. */
   readonly #gone = new Set<string>();
   /** Where the log was at the start: tenants that were created before are filled. */
   #head: Position = 0;
 
-  constructor(deps: TenantDeps) {
-    this.#deps = deps;
-  }
+  constructor(private readonly deps: TenantDeps) {}
 
   /**
    * Those with rows. A release may know how to apply what the one before could not, so parked ones are read as well.
@@ -35,7 +32,7 @@ export class FollowedTenants implements Iterable<FollowedTenant> {
    */
   async begin(head: Position, place: Position): Promise<void> {
     this.#head = head;
-    for (const [name, { position, state, parked }] of await this.#deps.writer.tenants()) {
+    for (const [name, { position, state, parked }] of await this.deps.writer.tenants()) {
       const mark = parked ?? (state === 'filling' ? state : undefined);
       // Where those are that run is looked up when they have their turn.
       const known = { position: mark === undefined ? 0 : Math.min(position, place), mark, isApart: mark !== undefined };
@@ -89,7 +86,7 @@ export class FollowedTenants implements Iterable<FollowedTenant> {
       const name = tenantOf(event);
       if (name === undefined || this.#tenants.has(name)) continue;
       if (event.type !== 'TenantCreated' || event.stream !== tenantStream(name)) await this.#find(name);
-      else if (this.#deps.isOwn?.(name) !== false) await this.#create(name, event.position);
+      else if (this.deps.isOwn?.(name) !== false) await this.#create(name, event.position);
     }
   }
 
@@ -103,8 +100,8 @@ export class FollowedTenants implements Iterable<FollowedTenant> {
 
   /** A tenant that the log has from before, and that has no rows: it was deleted, or its rows are lost. */
   async #find(name: string): Promise<void> {
-    if (this.#tenants.has(name) || this.#gone.has(name) || this.#deps.isOwn?.(name) === false) return;
-    const history = await this.#deps.eventStore.readStream(tenantStream(name));
+    if (this.#tenants.has(name) || this.#gone.has(name) || this.deps.isOwn?.(name) === false) return;
+    const history = await this.deps.eventStore.readStream(tenantStream(name));
     if (history.length === 0 || history.some(({ type }) => type === 'TenantDeleted')) {
       this.#gone.add(name);
       return;
@@ -116,8 +113,8 @@ export class FollowedTenants implements Iterable<FollowedTenant> {
 
   async #fill(tenant: FollowedTenant): Promise<void> {
     tenant.mark = 'filling';
-    this.#deps.onNews({ kind: 'filling', tenant: tenant.name });
-    await this.#deps.writer.mark(tenant.name, 'filling');
+    this.deps.onNews({ kind: 'filling', tenant: tenant.name });
+    await this.deps.writer.mark(tenant.name, 'filling');
   }
 
   async delete(tenant: FollowedTenant): Promise<void> {
@@ -125,15 +122,13 @@ export class FollowedTenants implements Iterable<FollowedTenant> {
     this.#gone.add(name);
     this.#tenants.delete(name);
     tenant.forgetWaiting();
-    await this.#deps.writer.remove(name);
-    this.#deps.onNews({ kind: 'deleted', tenant: name });
+    await this.deps.writer.remove(name);
+    this.deps.onNews({ kind: 'deleted', tenant: name });
   }
 }
 
 /** Tenants take turns, so that none waits for all the work of another. */
 export class Turns {
-  readonly #turn: (tenant: FollowedTenant) => Promise<void>;
-  readonly #onEnd: () => void;
   /** Those with a turn to take, in the order of their turns, and the one that has it. */
   readonly #ready = new Set<FollowedTenant>();
   #busy: FollowedTenant | undefined;
@@ -142,10 +137,10 @@ export class Turns {
   readonly #work = new WakeUp();
 
   /** @param onEnd called after each turn */
-  constructor(turn: (tenant: FollowedTenant) => Promise<void>, onEnd: () => void) {
-    this.#turn = turn;
-    this.#onEnd = onEnd;
-  }
+  constructor(
+    private readonly turn: (tenant: FollowedTenant) => Promise<void>,
+    private readonly onEnd: () => void,
+  ) {}
 
   get open(): readonly FollowedTenant[] {
     return [...this.#ready, ...(this.#busy === undefined ? [] : [this.#busy])];
@@ -172,7 +167,7 @@ export class Turns {
       this.#ready.delete(tenant);
       this.#busy = tenant;
       try {
-        await this.#turn(tenant);
+        await this.turn(tenant);
         // Readers and messages come between two turns.
         if (this.#ready.size > 0 || tenant.hasTurn) await nextTurn();
       } finally {
@@ -180,7 +175,7 @@ export class Turns {
         if (this.#isWoken || tenant.hasTurn) this.#ready.add(tenant);
         this.#isWoken = false;
         tenant.turnEnded.wake();
-        this.#onEnd();
+        this.onEnd();
       }
     }
   }

@@ -177,16 +177,13 @@ const asRow = ({ n: _, data, ...row }: StoredRow): Row => ({ ...row, fields: JSO
 class Folding {
   /** As they are behind the events so far: those that events of the slice create, change or delete. */
   rows: Rows = new Map();
-  readonly #spaces: ReadonlyMap<string, AssetType>;
-  readonly #deliveryLogDays: number;
-  #forgottenAt: string;
 
   /** @param forgottenAt when deliveries were forgotten last; '' if never */
-  constructor(spaces: ReadonlyMap<string, AssetType>, deliveryLogDays: number, forgottenAt: string) {
-    this.#spaces = spaces;
-    this.#deliveryLogDays = deliveryLogDays;
-    this.#forgottenAt = forgottenAt;
-  }
+  constructor(
+    private readonly spaces: ReadonlyMap<string, AssetType>,
+    private readonly deliveryLogDays: number,
+    private forgottenAt: string,
+  ) {}
 
   /** @throws EventNotAppliedError */
   writesOf({ event, effects }: Interpreted): readonly RowWrite[] {
@@ -207,10 +204,10 @@ class Folding {
 
   /** Once a day (UTC), by the times of events and no clock, so that each copy made from the log has the same rows. */
   #forget(at: string): readonly RowWrite[] {
-    if (dayOf(at) <= dayOf(this.#forgottenAt)) return [];
-    this.#forgottenAt = at;
+    if (dayOf(at) <= dayOf(this.forgottenAt)) return [];
+    this.forgottenAt = at;
     return [
-      this.#forgotten(DELIVERIES.name, 'ended_at', at, this.#deliveryLogDays * DAY_MS),
+      this.#forgotten(DELIVERIES.name, 'ended_at', at, this.deliveryLogDays * DAY_MS),
       this.#forgotten(KEYS.name, 'used_at', at, IDEMPOTENCY_KEY_HOURS * HOUR_MS),
       // Notes when.
       { kind: 'end', space: DELIVERIES.name, revision: -1, at },
@@ -233,7 +230,7 @@ class Folding {
   #write(effect: RowEffect, event: RecordedEvent): readonly RowWrite[] {
     if (effect.kind === 'define') return [effect];
     const { space } = effect;
-    const assetType = this.#spaces.get(space);
+    const assetType = this.spaces.get(space);
     if (assetType === undefined) throw new Error(`There is no table ${space}.`);
     const rows = this.#rowsOf(space);
     const { position } = event;

@@ -22,19 +22,17 @@ export type Used = { readonly [quota in Quota]: number | undefined };
 type Figures = { used?: Used | undefined; lookedUpAt: number; readonly lookUp: () => Promise<void> };
 
 export class TenantUsage {
-  readonly #rows: Pick<RowReads, 'progress' | 'spaces'>;
-  readonly #quotas: Quotas;
   readonly #figures = new LRUCache<string, Figures>({ max: MAX_KEPT_FIGURES });
 
   /** @param quotas the installation's, for tenants without their own */
-  constructor(rows: Pick<RowReads, 'progress' | 'spaces'>, quotas: Quotas) {
-    this.#rows = rows;
-    this.#quotas = quotas;
-  }
+  constructor(
+    private readonly rows: Pick<RowReads, 'progress' | 'spaces'>,
+    private readonly quotas: Quotas,
+  ) {}
 
   /** The tenant's own quota, or the installation's; 0: no limit. */
   limit({ quotas }: Pick<Tenant, 'quotas'>, quota: Quota): number {
-    return quotas?.[quota] ?? this.#quotas[quota];
+    return quotas?.[quota] ?? this.quotas[quota];
   }
 
   /** What is used, at most a moment old. Never rejects. */
@@ -69,8 +67,8 @@ export class TenantUsage {
   }
 
   async #find(tenant: string): Promise<Used> {
-    const found = this.#rows.spaces(tenant).then((each) => [...(each ?? [])].filter(([name]) => keepsPast(name)));
-    const [tables, progress] = await Promise.all([found.catch(() => undefined), this.#rows.progress(tenant)]);
+    const found = this.rows.spaces(tenant).then((each) => [...(each ?? [])].filter(([name]) => keepsPast(name)));
+    const [tables, progress] = await Promise.all([found.catch(() => undefined), this.rows.progress(tenant)]);
     const records = tables?.reduce((sum, [, { state }]) => sum + state.rows, 0);
     return { logBytes: progress?.logBytes ?? 0, records };
   }

@@ -78,15 +78,11 @@ function entryOf(row: StoredRow): DeliveryLogEntry {
 const byEnd = (direction: 'asc' | 'desc') => ['ended', 'n'].map((field) => ({ field, direction }));
 
 export class DeliveryQueries {
-  readonly #rows: Rows;
-
-  constructor(rows: Rows) {
-    this.#rows = rows;
-  }
+  constructor(private readonly rows: Rows) {}
 
   async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
     const ids = [storedId(id) ?? ''];
-    return (await this.#rows.rows({ tenant, space: DELIVERIES.name }, { ids, keys: [] })).rows.map(entryOf)[0];
+    return (await this.rows.rows({ tenant, space: DELIVERIES.name }, { ids, keys: [] })).rows.map(entryOf)[0];
   }
 
   /** @throws the cancellation's reason */
@@ -129,6 +125,6 @@ export class DeliveryQueries {
   }
 
   #page(tenant: string, asked: Partial<PageQuery>, cancellation?: Cancellation) {
-    return this.#rows.page({ tenant, space: DELIVERIES.name }, { ...ALL_ROWS, ...asked }, cancellation);
+    return this.rows.page({ tenant, space: DELIVERIES.name }, { ...ALL_ROWS, ...asked }, cancellation);
   }
 }

@@ -4,7 +4,6 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { checkRecord, FieldErrorList, isObject, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { charactersOf } from '../../domain/jsonSize.js';
 import { MAX_DOCUMENT_BYTES, MAX_ENTRIES, MAX_RECORDS } from '../../domain/limits.js';
-import { isSyncId } from '../../domain/referenceTable/cleanUp.js';
 import {
   type BatchCounts,
   upsertBatch as decide,
@@ -12,7 +11,7 @@ import {
   duplicateKeys,
   uniqueKeyOf,
 } from '../../domain/referenceTable/decide.js';
-import type { BatchUpserted } from '../../domain/referenceTable/events.js';
+import { type BatchUpserted, isSyncId } from '../../domain/referenceTable/events.js';
 import type { Position } from '../../ports/eventStore.js';
 import { roomFor } from '../../queries/asking.js';
 import type { TableWrite, WriteOptions } from '../application.js';

@@ -1,4 +1,4 @@
-/** Events of a reference table's stream, `table-<tenant>.<table>`. */
+/** Events of a reference table's stream, `table-<tenant>.<table>`, and of its sync sessions, `sync-<tenant>.<table>`. */
 import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
 import type { EventOf } from '../eventTypes.js';
 
@@ -80,3 +80,29 @@ export function unpackIds(packed: string): readonly string[] {
       .match(/.{1,32}/g) ?? [];
   return ids.map((id) => [id.slice(0, 8), id.slice(8, 12), id.slice(12, 16), id.slice(16, 20), id.slice(20)].join('-'));
 }
+
+// Sync sessions: batches that carry the session's id, then one commit, a clean-up, which deletes what they did not carry.
+
+export type SyncEvent =
+  /** From now on it is the newest session of its table; the one before takes no more batches. */
+  | EventOf<'SyncStarted', { readonly id: string }>
+  /** Of earlier releases: a batch was refused. */
+  | EventOf<'SyncFailed', { readonly id: string; readonly reason: string; readonly keys?: readonly string[] }>
+  | EventOf<'SyncClosed', { readonly id: string; readonly after: number }>
+  /** The same: it was committed, without an operation if nothing was to be deleted. */
+  | EventOf<'SyncCommitted', { readonly id: string; readonly deleted: number; readonly operationId?: string }>;
+
+/** What the commit of a session deleted. */
+export type SyncCommit = { readonly deleted: number; readonly operationId?: string | undefined };
+
+/** Long, since many batch ids that clients choose begin with `sync-`. */
+const PREFIX = 'sync-session-';
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export const syncId = (uuid: string): string => PREFIX + uuid;
+
+/** @param id of a session */
+export const uuidOfSync = (id: string): string => id.slice(PREFIX.length);
+
+export const isSyncId = (batchId: string): boolean =>
+  batchId.startsWith(PREFIX) && UUID.test(batchId.slice(PREFIX.length));
