@@ -30,7 +30,7 @@ export type CopyOptions = {
   readonly toEnd?: boolean;
 };
 
-export type TurnEnd = 'applied' | 'parked' | 'deleted';
+type TurnEnd = 'applied' | 'parked' | 'deleted';
 
 type Beginning = {
   readonly position: Position;

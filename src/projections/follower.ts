@@ -34,7 +34,6 @@ export type FollowerDeps = TenantDeps & {
 };
 
 export class Follower {
-  readonly #deps: FollowerDeps;
   readonly #readAhead: typeof READ_AHEAD;
   readonly #tenants: FollowedTenants;
   /** Where the reader for all is. */
@@ -53,8 +52,7 @@ export class Follower {
   readonly #setApart = new WakeUp();
   readonly #roomApart = new WakeUp();
 
-  constructor(deps: FollowerDeps) {
-    this.#deps = deps;
+  constructor(private readonly deps: FollowerDeps) {
     this.#readAhead = deps.readAhead ?? READ_AHEAD;
     this.#tenants = new FollowedTenants(deps);
     const onTurnEnd = (): void => {
@@ -67,10 +65,10 @@ export class Follower {
 
   /** Runs until the signal aborts. @throws OtherLogError, and what an engine throws: go on with a new follower */
   async run(signal: AbortSignal): Promise<void> {
-    const log = await this.#deps.eventStore.identity();
+    const log = await this.deps.eventStore.identity();
     await this.#begin(log);
-    this.#deps.onNews({ kind: 'begun', marks: this.#tenants.marks() });
-    this.#deps.onNews({ kind: 'read', position: this.#appliedTo });
+    this.deps.onNews({ kind: 'begun', marks: this.#tenants.marks() });
+    this.deps.onNews({ kind: 'read', position: this.#appliedTo });
     const running = AbortSignal.any([signal, this.#ending.signal]);
     const work = [this.#read(running), this.#readApart(running), this.#turns.run(running)];
     const parts = [...work, this.#keepCheckpoints(log, running)];
@@ -80,7 +78,7 @@ export class Follower {
       this.#ending.abort(new Error('The rows are no longer followed here.'));
       await Promise.allSettled(parts);
     }
-    if (this.#appliedTo >= this.#place.position) await this.#deps.writer.keep({ log, ...this.#place });
+    if (this.#appliedTo >= this.#place.position) await this.deps.writer.keep({ log, ...this.#place });
   }
 
   /** False as soon as it ends. */
@@ -120,7 +118,7 @@ export class Follower {
     this.#copying.set(name, lost);
     const signal = AbortSignal.any([options.signal, lost.signal]);
     const copied = new FollowedTenant(copyOf(name), { position: 0 });
-    await this.#deps.writer.remove(copied.name);
+    await this.deps.writer.remove(copied.name);
     this.#copies.add(copied);
     try {
       await this.#fillCopy(copied, tenant, { ...options, signal });
@@ -134,7 +132,7 @@ export class Follower {
       this.#turns.leave(copied);
       while (copied.isBusy) await copied.turnEnded.wait(undefined);
       this.#copies.delete(copied);
-      await this.#deps.writer.remove(copied.name);
+      await this.deps.writer.remove(copied.name);
       tenant.isHeld = false;
       this.#turns.wake(tenant);
     }
@@ -143,7 +141,7 @@ export class Follower {
   /** Looks at the rows, and waits while they are filled. */
   async #untilFilled(tenant: FollowedTenant, signal: AbortSignal): Promise<void> {
     try {
-      await tenant.find(this.#deps.writer);
+      await tenant.find(this.deps.writer);
     } catch (error) {
       if (!(error instanceof RowsLostError)) throw error;
       this.#fillAgain(tenant, error);
@@ -157,17 +155,17 @@ export class Follower {
 
   /** Takes the copy in place of the tenant's rows. */
   async swap(name: string): Promise<void> {
-    await this.#deps.writer.swap(name);
+    await this.deps.writer.swap(name);
     const tenant = this.#tenants.get(name);
     if (tenant?.mark === undefined) return;
     tenant.mark = undefined;
-    this.#deps.onNews({ kind: 'applied', tenant: name, position: tenant.position });
-    this.#deps.onNews({ kind: 'running', tenant: name });
+    this.deps.onNews({ kind: 'applied', tenant: name, position: tenant.position });
+    this.deps.onNews({ kind: 'running', tenant: name });
   }
 
   /** Finds where to go on, and which tenants have to be read by themselves. */
   async #begin(log: string): Promise<void> {
-    this.#head = await this.#deps.eventStore.head();
+    this.#head = await this.deps.eventStore.head();
     const kept = await this.#keptPlace();
     if (kept === undefined) await this.#removeAll(log);
     this.#place = kept ?? { position: 0 };
@@ -176,7 +174,7 @@ export class Follower {
 
   /** Undefined: the rows are not of this log. @throws OtherLogError if another log is not accepted */
   async #keptPlace(): Promise<EventPosition | undefined> {
-    const { eventStore, writer, acceptLog = false } = this.#deps;
+    const { eventStore, writer, acceptLog = false } = this.deps;
     const kept = await writer.checkpoint();
     const isAhead = [...(await writer.tenants()).values()].some(({ position }) => position > this.#head);
     const isSame = kept && (await isSameLog(eventStore, kept, { whose: 'The rows', acceptLog }));
@@ -184,7 +182,7 @@ export class Follower {
   }
 
   async #removeAll(log: string): Promise<void> {
-    const { writer, onNews } = this.#deps;
+    const { writer, onNews } = this.deps;
     const tenants = await writer.tenants();
     if (tenants.size > 0) onNews({ kind: 'reset' });
     for (const name of tenants.keys()) await writer.remove(name);
@@ -194,7 +192,7 @@ export class Follower {
   /** For all tenants that are not apart. */
   async #read(signal: AbortSignal): Promise<void> {
     let isLive = false;
-    for await (const slice of this.#deps.eventStore.subscribe({ after: this.#place.position, signal })) {
+    for await (const slice of this.deps.eventStore.subscribe({ after: this.#place.position, signal })) {
       await this.#tenants.know(slice.events);
       this.#setApart.wake();
       const isAtHead = this.#place.position < this.#head && slice.position >= this.#head;
@@ -257,7 +255,7 @@ export class Follower {
   }
 
   #slicesOf(tenants: ReadonlySet<string>, after: Position, signal: AbortSignal): AsyncIterable<EventSlice> {
-    return this.#deps.eventStore.subscribe({ after, accepts: (stream) => concerns(stream, tenants), signal });
+    return this.deps.eventStore.subscribe({ after, accepts: (stream) => concerns(stream, tenants), signal });
   }
 
   #offer(tenant: FollowedTenant, event: RecordedEvent): void {
@@ -277,7 +275,7 @@ export class Follower {
   }
 
   async #turn(tenant: FollowedTenant): Promise<void> {
-    const { writer, slicesOf, onNews } = this.#deps;
+    const { writer, slicesOf, onNews } = this.deps;
     const isCopy = this.#copies.has(tenant);
     const { name } = tenant;
     if (!isCopy && !this.#tenants.has(tenant)) return;
@@ -301,15 +299,15 @@ export class Follower {
     this.#copying.get(tenant.name)?.abort(error);
     tenant.mark = 'filling';
     this.#restart(tenant, 0);
-    this.#deps.onNews({ kind: 'filling', tenant: tenant.name, reason: error.message });
+    this.deps.onNews({ kind: 'filling', tenant: tenant.name, reason: error.message });
   }
 
   async #park(tenant: FollowedTenant): Promise<void> {
     const { name, parked } = tenant;
     if (parked === undefined) return;
-    await this.#deps.writer.mark(name, parked);
+    await this.deps.writer.mark(name, parked);
     tenant.mark = parked;
-    this.#deps.onNews({ kind: 'parked', tenant: name, parked });
+    this.deps.onNews({ kind: 'parked', tenant: name, parked });
   }
 
   /** A tenant that was filled or retried is shown once it has come to where the others were. */
@@ -317,9 +315,9 @@ export class Follower {
     const { mark, parked, isApart, shownFrom, next, isWhole } = tenant;
     if (mark === undefined || parked !== undefined || isApart || !isWhole) return;
     if (shownFrom > this.#place.position || (next !== undefined && next.position <= shownFrom)) return;
-    await this.#deps.writer.mark(tenant.name, undefined);
+    await this.deps.writer.mark(tenant.name, undefined);
     tenant.mark = undefined;
-    this.#deps.onNews({ kind: 'running', tenant: tenant.name });
+    this.deps.onNews({ kind: 'running', tenant: tenant.name });
   }
 
   /** Fills the copy up to where the tenant is, and holds the tenant there. */
@@ -367,7 +365,7 @@ export class Follower {
   #tellRead(): void {
     if (this.#turns.open.length > 0 || this.#told >= this.#place.position) return;
     this.#told = this.#appliedTo;
-    this.#deps.onNews({ kind: 'read', position: this.#told });
+    this.deps.onNews({ kind: 'read', position: this.#told });
   }
 
   get #appliedTo(): Position {
@@ -382,11 +380,11 @@ export class Follower {
     while (!signal.aborted) {
       await sleep(KEEP_EVERY_MS, signal);
       const since = this.#tenants.behind();
-      if (since.size > 0 || wasAnyBehind) this.#deps.onNews({ kind: 'behind', since });
+      if (since.size > 0 || wasAnyBehind) this.deps.onNews({ kind: 'behind', since });
       wasAnyBehind = since.size > 0;
       const isApplied = this.#appliedTo >= next.position;
       const checkpoint = isApplied && next.position > kept.position ? { log, ...next } : undefined;
-      for (const error of await this.#deps.writer.keep(checkpoint)) {
+      for (const error of await this.deps.writer.keep(checkpoint)) {
         const tenant = this.#tenants.get(error.tenant);
         if (tenant !== undefined) this.#fillAgain(tenant, error);
       }

@@ -42,7 +42,7 @@ type Waiter = { readonly position: Position; readonly end: (isReached: boolean) 
 /** Tenants that are named at most. */
 const MAX_NAMED = 100;
 
-export type ProgressOptions = {
+type ProgressOptions = {
   /** Whether `tell` is called with all news. */
   readonly isTold: boolean;
   /** Rows of a tenant are refused while they lack an event that is older than this. */
@@ -50,7 +50,6 @@ export type ProgressOptions = {
 };
 
 export class Progress {
-  readonly #rows: Pick<RowReads, 'progress'>;
   readonly isTold: boolean;
   readonly #maxStalenessSeconds: number;
   readonly #positions = new Map<string, Position>();
@@ -64,10 +63,9 @@ export class Progress {
   #isAsking = false;
 
   constructor(
-    rows: Pick<RowReads, 'progress'>,
+    private readonly rows: Pick<RowReads, 'progress'>,
     { isTold, maxStalenessSeconds = Number.POSITIVE_INFINITY }: ProgressOptions,
   ) {
-    this.#rows = rows;
     this.isTold = isTold;
     this.#maxStalenessSeconds = maxStalenessSeconds;
   }
@@ -192,7 +190,7 @@ export class Progress {
   }
 
   async #ask(tenant: string): Promise<void> {
-    const found = await this.#rows.progress(tenant);
+    const found = await this.rows.progress(tenant);
     if (found === undefined) this.#lacked.delete(tenant);
     else if (found.state === 'running') this.#reach(tenant, found.position);
     else this.#giveUp(tenant);

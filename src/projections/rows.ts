@@ -18,7 +18,7 @@ const ROWS_OF_SLICE = 1_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-export type RowOptions = {
+type RowOptions = {
   /** Days for which a delivery is kept after its end. */
   readonly deliveryLogDays: number;
 };

@@ -22,7 +22,7 @@ export type OpenTracer = {
   stop(): Promise<void>;
 };
 
-export type TracerOptions = {
+type TracerOptions = {
   /** The service's version. */
   readonly version: string;
   /** Called with why spans are lost, and with the SDK's warnings: at most once a minute. */

@@ -16,7 +16,7 @@ import { newPassword } from './secrets.js';
 import { addUser, newUserBody } from './users.js';
 
 /** @throws ValidationError for a name that is no host label */
-export function checkTenantName(name: string): void {
+function checkTenantName(name: string): void {
   if (TENANT_NAME.test(name)) return;
   throw new ValidationError({
     name: ['The name must be 1 to 40 lower-case letters, digits and single hyphens: it becomes part of a host name.'],

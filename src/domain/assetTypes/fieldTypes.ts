@@ -2,7 +2,7 @@
 import { MAX_DIGITS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../limits.js';
 
 /** A double keeps every decimal number of this many digits. */
-export const DECIMAL_MAX_DIGITS = 15;
+const DECIMAL_MAX_DIGITS = 15;
 /** In place of an erased text that must not be null. */
 export const ERASED = 'erased';
 
@@ -45,14 +45,14 @@ export const isStorableText = (text: string): boolean => !text.includes('\0') &&
 export const UNSTORABLE_TEXT = 'must be well-formed Unicode text without NUL characters.';
 
 /** A date and time as serialisers write it: ISO 8601 or RFC 3339 §5.6, with or without seconds and zone. */
-export const DATE_TIME =
+const DATE_TIME =
   /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,5}|\d{6}0*))?)?(?:([Zz])| ?([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?$/;
 
 /**
  * `2026-11-21T04:11:47.5+01:00` becomes `2026-11-21T03:11:47.500000Z`; without a zone it is UTC.
  * @returns undefined when there is no such time, or its year does not have four digits
  */
-export function normalizeDateTime(value: string): string | undefined {
+function normalizeDateTime(value: string): string | undefined {
   const match = DATE_TIME.exec(value);
   if (match === null) return undefined;
   const [, day = '', minutes, seconds = '00', fraction = '', , sign = '+', hours = '00', rest = '00'] = match;

@@ -7,7 +7,8 @@ import type { BodyKind } from './recordSchema.js';
 import { stockModel, transportModel } from './standardTables.js';
 
 export type { JsonSchema };
-export type Properties = { readonly [name: string]: JsonSchema };
+
+type Properties = { readonly [name: string]: JsonSchema };
 
 /** An object with all properties required. */
 export const closedObject = (properties: Properties): JsonSchema => ({

@@ -53,7 +53,7 @@ export type User = {
   readonly passwordAt?: string;
 };
 
-export type UserEvent =
+type UserEvent =
   | EventOf<'UserAdded', User>
   /** Only what changed. */
   | EventOf<'UserChanged', Pick<User, 'id'> & Partial<Omit<User, 'email'>>>

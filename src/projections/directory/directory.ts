@@ -43,11 +43,8 @@ const FOLLOWED = [...DIRECTORY_STREAM_PREFIXES, SIGNING_KEYS_STREAM];
 type Waiter = { readonly position: Position; readonly resolve: () => void; readonly reject: (error: Error) => void };
 
 export class Directory {
-  readonly #eventStore: EventStore;
-  readonly #stored: StoredDirectory | undefined;
   readonly #waiters = new Set<Waiter>();
   readonly #stopping = new AbortController();
-  readonly #onParked: (parked: ParkedTenant) => void;
   #known = nothingKnown();
   #keys: KnownKeys = NO_KEYS;
   readonly #parked = new Map<string, ParkedTenant>();
@@ -60,14 +57,10 @@ export class Directory {
   #lastRefresh: Promise<unknown> = Promise.resolve();
 
   private constructor(
-    eventStore: EventStore,
-    stored: StoredDirectory | undefined,
-    onParked: (parked: ParkedTenant) => void,
-  ) {
-    this.#eventStore = eventStore;
-    this.#stored = stored;
-    this.#onParked = onParked;
-  }
+    private readonly eventStore: EventStore,
+    private readonly stored: StoredDirectory | undefined,
+    private readonly onParked: (parked: ParkedTenant) => void,
+  ) {}
 
   /**
    * Loads the stored directory, then follows the log in the background. Resolves when it is current.
@@ -156,7 +149,7 @@ export class Directory {
     await this.#lastRefresh;
     // From here on, it may miss new events: callers need the next one.
     this.#nextRefresh = undefined;
-    const caughtUp = this.#eventStore.head().then((head) => this.waitFor(head));
+    const caughtUp = this.eventStore.head().then((head) => this.waitFor(head));
     const running = withTimeout(LONGEST_REFRESH_MS, 'The directory is behind.', caughtUp);
     this.#lastRefresh = Promise.allSettled([running, sleep(MIN_REFRESH_INTERVAL_MS)]);
     await running.catch((error: unknown) => {
@@ -167,7 +160,7 @@ export class Directory {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
-    await this.#stored?.close();
+    await this.stored?.close();
     this.#fail(new Error('The directory has been stopped.'));
   }
 
@@ -183,14 +176,14 @@ export class Directory {
 
   async #read(signal: AbortSignal, succeeded: () => void): Promise<void> {
     // The log was replaced by an older copy: nothing known is valid.
-    if (this.#stored !== undefined && !(await this.#eventStore.holds(this.#known.place))) {
+    if (this.stored !== undefined && !(await this.eventStore.holds(this.#known.place))) {
       this.#known = nothingKnown();
       this.#keys = NO_KEYS;
       this.#parked.clear();
       this.#completeUntil = undefined;
     }
     const options = { after: this.position, streamPrefixes: FOLLOWED, signal };
-    for await (const slice of this.#eventStore.subscribe(options)) {
+    for await (const slice of this.eventStore.subscribe(options)) {
       succeeded();
       this.#evolve(slice);
       for (const waiter of this.#waiters) {
@@ -226,7 +219,7 @@ export class Directory {
     }
     this.#known = { tenants, place: { position, eventId } };
     this.#completeUntil = this.#parked.size === 0 ? undefined : (this.#completeUntil ?? before);
-    this.#stored?.reached({ tenants, place: this.#completeUntil ?? this.#known.place });
+    this.stored?.reached({ tenants, place: this.#completeUntil ?? this.#known.place });
   }
 
   #park(tenant: string, event: RecordedEvent, error: unknown): void {
@@ -239,7 +232,7 @@ export class Directory {
       since: new Date().toISOString(),
     };
     this.#parked.set(tenant, parked);
-    this.#onParked(parked);
+    this.onParked(parked);
   }
 
   #fail(error: Error): void {

@@ -26,7 +26,7 @@ const TENANTS_AT_ONCE = 100;
 type LastLine = EventPosition & { readonly version: number; readonly logId: string; readonly tenants: number };
 
 /** Tenants as of a position in the log, by name. */
-export type KnownTenants = {
+type KnownTenants = {
   readonly tenants: Map<string, Tenant>;
   readonly place: EventPosition;
 };
@@ -34,8 +34,6 @@ export type KnownTenants = {
 export const nothingKnown = (): KnownTenants => ({ tenants: new Map(), place: { position: 0 } });
 
 export class StoredDirectory {
-  readonly #file: string;
-  readonly #onError: (error: unknown) => void;
   readonly #save: () => Promise<void>;
   #logId = '';
   #known = nothingKnown();
@@ -43,9 +41,10 @@ export class StoredDirectory {
   #timer: NodeJS.Timeout | undefined;
 
   /** @param onError called when it cannot be read or written; it is tried again */
-  constructor(file: string, onError: (error: unknown) => void) {
-    this.#file = file;
-    this.#onError = onError;
+  constructor(
+    private readonly file: string,
+    private readonly onError: (error: unknown) => void,
+  ) {
     this.#save = singleFlight(() => this.#write().catch(onError));
   }
 
@@ -73,12 +72,12 @@ export class StoredDirectory {
 
   async #read(): Promise<KnownTenants | undefined> {
     try {
-      const lines = (await readFile(this.#file, 'utf8')).split('\n');
+      const lines = (await readFile(this.file, 'utf8')).split('\n');
       const { version, logId, tenants, ...place }: LastLine = JSON.parse(lines.pop() ?? '');
       if (version !== TENANTS_VERSION || logId !== this.#logId || tenants !== lines.length) return undefined;
       return { place, tenants: new Map(lines.map(tenantFrom).map((tenant) => [tenant.name, tenant])) };
     } catch (error) {
-      if (errorCode(error) !== 'ENOENT') this.#onError(error);
+      if (errorCode(error) !== 'ENOENT') this.onError(error);
       return undefined;
     }
   }
@@ -88,7 +87,7 @@ export class StoredDirectory {
     const { place, tenants } = this.#known;
     if (place === this.#stored || place.position === 0) return;
     const last: LastLine = { ...place, version: TENANTS_VERSION, logId: this.#logId, tenants: tenants.size };
-    await writeWhole(this.#file, chunks([...tenants.values()], last));
+    await writeWhole(this.file, chunks([...tenants.values()], last));
     this.#stored = place;
   }
 }

@@ -24,7 +24,7 @@ export class OtherWriterError extends RowsUnavailableError {
 const GONE_AFTER_MS = 5_000;
 const BEATS_BEFORE_GONE = 4;
 
-export type SharesOptions = {
+type SharesOptions = {
   readonly url: string;
   /** Names the process. */
   readonly owner: string;

@@ -22,7 +22,7 @@ import { SliceWriter } from './sliceWriter.js';
 const SWEEP_MS = 1.5 * LONGEST_QUERY_MS;
 const MOST_SWEPT = 10_000;
 
-export type MongoRowWriterOptions = {
+type MongoRowWriterOptions = {
   readonly url: string;
   /** Shares of the tenants that it writes; by default all. */
   readonly held?: () => readonly number[];
