@@ -11,7 +11,6 @@ import { type Application, openApplication } from './commands/application.js';
 import { newId, now } from './commands/clock.js';
 import { type Config, ROLES, type Role, version } from './config.js';
 import { isSameLog, type LogAnchor } from './ports/logAnchor.js';
-import { RowsUnavailableError } from './ports/rowStore.js';
 import type { Directory } from './projections/directory/directory.js';
 import { Progress, shownRows } from './projections/progress.js';
 import { TenantUsage } from './projections/tenantUsage.js';
@@ -19,7 +18,7 @@ import { DeliveryQueries } from './queries/deliveries.js';
 import { RecordQueries } from './queries/records.js';
 import { startAuditTree } from './service/auditTree.js';
 import { openDiskReserve, prepareDataDirectory } from './service/dataDirectory.js';
-import { holdRows, useDirectory } from './service/directoryUse.js';
+import { holdRows, useOwnDirectory } from './service/directoryUse.js';
 import {
   keptCheckpoint,
   openBroker,
@@ -29,7 +28,7 @@ import {
   removeDamaged,
 } from './service/engines.js';
 import { registerFigures } from './service/figures.js';
-import { type EngineProbes, readiness, watchRows } from './service/health.js';
+import { engineProbes, readiness, watchRows } from './service/health.js';
 import { openKeys } from './service/keys.js';
 import { operatorParts, parkedTenants } from './service/operatorParts.js';
 import { openOwnLog } from './service/ownLog.js';
@@ -110,16 +109,6 @@ export async function startService(
   }
 }
 
-/** Embedded rows belong to one process: with all engines embedded and all roles no other may use the data directory. */
-function useOwnDirectory(config: Config, roles: ReadonlySet<Role>) {
-  const { DATA_DIR, EVENTSTORE_URL, MONGODB_URL } = config;
-  const names = ROLES.filter((role) => roles.has(role));
-  const isWhole = names.length === ROLES.length;
-  const shown = isWhole ? 'all roles' : `the role${names.length > 1 ? 's' : ''} ${names.join(', ')}`;
-  const isExclusive = isWhole && EVENTSTORE_URL === undefined && MONGODB_URL === undefined;
-  return useDirectory(DATA_DIR, `a service with ${shown}`, isExclusive);
-}
-
 /** @param parts gets each opened part */
 async function openParts(parts: OpenParts, config: Config, log: Logger, roles: ReadonlySet<Role>, acceptLog: boolean) {
   const tracer = parts.add(await startTracing(config, log), (each) => each?.stop())?.tracer;
@@ -182,14 +171,7 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
   }
 
   const usage = new TenantUsage(rows, { logBytes: config.QUOTA_LOG_BYTES, records: config.QUOTA_RECORDS });
-  const engines: EngineProbes = {
-    event_store: () => eventStore.ping(),
-    read_models: () =>
-      stored.progress('').catch((error: unknown) => {
-        throw error instanceof RowsUnavailableError ? (error.cause ?? error) : error;
-      }),
-    ...(broker === undefined ? {} : { broker: () => broker.ping() }),
-  };
+  const engines = engineProbes(eventStore, stored, broker);
   const parked = () => parkedTenants({ directory, progress });
   registerFigures(metrics.registry, config, { engines, head: () => eventStore.head(), watch, parked, broker });
   const seen = { log, eventStore, progress, runJob: following?.run, directory };
@@ -216,11 +198,7 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
     log,
     metrics,
     tracer,
-    proveEvent: async (eventId, tenant) => tree?.ask({ kind: 'proof', eventId, tenant }),
-    exportParts: {
-      checkpoint: async () => tree?.ask({ kind: 'checkpoint' }),
-      prove: async (stream, from, note) => tree?.ask({ kind: 'stream', stream, from, note }),
-    },
+    askTree: tree?.ask ?? (async () => undefined),
     ready: readiness({
       engines,
       watch,

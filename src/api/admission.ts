@@ -4,10 +4,11 @@
  */
 import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { RateLimit } from '../domain/identity/events.js';
 import { MAX_TENANT_ANSWER_BYTES_IN_FLIGHT, MAX_WAITING_OF_TENANT } from '../domain/limits.js';
 import { FairQueue, type Tally } from '../supervision/fairQueue.js';
+import { registerGauges, type Values } from '../supervision/gauges.js';
 import { hasBody } from './jsonBody.js';
 
 /** Bytes of a body from which a write is large. */
@@ -93,18 +94,13 @@ export function turnsOf(lists: ListLimits): AllTurns {
 
 /** Shows on /metrics what work is in progress and what waits for its turn. */
 export function showWork(registry: Registry, turns: AllTurns): void {
-  new Gauge({
-    name: 'costly_work',
-    help: 'Costly requests of all tenants, by kind: those that run, and those that wait for their turn.',
-    labelNames: ['kind', 'state'],
-    registers: [registry],
-    collect() {
-      for (const [kind, { running, waiting }] of Object.entries(turns)) {
-        this.set({ kind, state: 'running' }, running);
-        this.set({ kind, state: 'waiting' }, waiting);
-      }
-    },
-  });
+  const help = 'Costly requests of all tenants, by kind: those that run, and those that wait for their turn.';
+  const states = (): Values =>
+    Object.entries(turns).flatMap(([kind, { running, waiting }]) => [
+      [{ kind, state: 'running' }, running],
+      [{ kind, state: 'waiting' }, waiting],
+    ]);
+  registerGauges(registry, { costly_work: [help, states, 'kind', 'state'] });
 }
 
 /**

@@ -53,6 +53,15 @@ export type OperatorParts = {
   readonly checks: () => Promise<readonly Checked[]>;
 };
 
+/** What the tree over the log is asked, and what it answers. */
+export type TreeQuestions = {
+  proof: [question: { readonly eventId: string; readonly tenant: string }, answer: EventProof | Unproved];
+  checkpoint: [question: object, answer: SignedCheckpoint];
+  /** Events of a stream as stored, with proofs that the checkpoint of this note covers them. */
+  stream: [question: { readonly stream: string; readonly from: Revision; readonly note: string }, answer: ProvedEvents];
+};
+export type TreeQuestion<Kind extends keyof TreeQuestions> = { readonly kind: Kind } & TreeQuestions[Kind][0];
+
 export type ApiDeps = {
   readonly commands: Application;
   readonly queries: Commands['queries'];
@@ -73,14 +82,10 @@ export type ApiDeps = {
   readonly metrics: ServiceMetrics;
   /** Undefined if tracing is off. */
   readonly tracer: Tracer | undefined;
-  /** Undefined if the tree over the log is not ready. */
-  readonly proveEvent: (eventId: string, tenant: string) => Promise<EventProof | Unproved | undefined>;
-  /** What the tree over the log has for exports of orders; undefined answers: it is not ready. */
-  readonly exportParts: {
-    readonly checkpoint: () => Promise<SignedCheckpoint | undefined>;
-    /** Events of a stream as stored, with proofs that the checkpoint of this note covers them. */
-    readonly prove: (stream: string, from: Revision, note: string) => Promise<ProvedEvents | undefined>;
-  };
+  /** Undefined: the tree over the log is not ready; ask again later. */
+  readonly askTree: <Kind extends keyof TreeQuestions>(
+    question: TreeQuestion<Kind>,
+  ) => Promise<TreeQuestions[Kind][1] | undefined>;
   readonly ready: () => Promise<ReadinessReport>;
   /** What the operator's console shows of the whole installation. */
   readonly operator: OperatorParts;

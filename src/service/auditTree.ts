@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { openLeafIndex } from '../adapters/leafIndex.js';
-import type { SignedCheckpoint } from '../audit/checkpoints.js';
+import type { ApiDeps, TreeQuestion, TreeQuestions } from '../api/deps.js';
 import { LogTree, type TreeLog } from '../audit/logTree.js';
-import type { EventProof, ProvedEvents, Unproved } from '../audit/proof.js';
 import type { Config } from '../config.js';
+import { one, registerGauges } from '../supervision/gauges.js';
 import { AUDIT, KEYS } from './dataDirectory.js';
-import { one, registerGauges } from './figures.js';
 import { keepThread } from './thread.js';
 
 export const treeDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, AUDIT);
@@ -27,20 +26,11 @@ export async function openTree(log: TreeLog, directory: string): Promise<LogTree
   }
 }
 
-/** What the thread is asked, and what it answers. */
-type Questions = {
-  proof: [question: { readonly eventId: string; readonly tenant: string }, answer: EventProof | Unproved];
-  checkpoint: [question: object, answer: SignedCheckpoint];
-  /** Proofs that the checkpoint of this note covers the events. */
-  stream: [question: { readonly stream: string; readonly from: number; readonly note: string }, answer: ProvedEvents];
-};
-type Kind = keyof Questions;
-
 export type TreeMessages = {
-  readonly request: { [K in Kind]: { readonly kind: K } & Questions[K][0] }[Kind];
+  readonly request: { [Kind in keyof TreeQuestions]: TreeQuestion<Kind> }[keyof TreeQuestions];
   readonly progress: never;
   /** Undefined: the tree is being made, or must be made again, which has begun. */
-  readonly answer: Questions[Kind][1] | undefined;
+  readonly answer: TreeQuestions[keyof TreeQuestions][1] | undefined;
   readonly news: { readonly checkpoint: string } | { readonly contradiction: string };
 };
 
@@ -75,10 +65,7 @@ export function startAuditTree(config: Config, log: Logger, registry: Registry) 
       () => one(Number(isContradicted)),
     ],
   });
-  return {
-    /** Undefined if the tree is not ready: ask again later. The thread answers each question with an answer of its kind. */
-    ask: <K extends Kind>(question: { readonly kind: K } & Questions[K][0]) =>
-      thread.ask(question as TreeMessages['request']).catch(() => undefined) as Promise<Questions[K][1] | undefined>,
-    stop: thread.stop,
-  };
+  // The thread answers each question with an answer of its kind.
+  const ask = (question: TreeMessages['request']) => thread.ask(question).catch(() => undefined);
+  return { ask: ask as ApiDeps['askTree'], stop: thread.stop };
 }

@@ -7,6 +7,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { hold } from '../adapters/openSqlite.js';
+import { type Config, ROLES, type Role } from '../config.js';
 import { sleep } from '../supervision/waiting.js';
 import { IN_USE } from './dataDirectory.js';
 
@@ -59,6 +60,16 @@ export async function useDirectory(directory: string, what: string, isExclusive:
   };
   listensAt();
   return { listensAt, release };
+}
+
+/** Embedded rows belong to one process: with all engines embedded and all roles no other may use the data directory. */
+export function useOwnDirectory(config: Config, roles: ReadonlySet<Role>) {
+  const { DATA_DIR, EVENTSTORE_URL, MONGODB_URL } = config;
+  const names = ROLES.filter((role) => roles.has(role));
+  const isWhole = names.length === ROLES.length;
+  const shown = isWhole ? 'all roles' : `the role${names.length > 1 ? 's' : ''} ${names.join(', ')}`;
+  const isExclusive = isWhole && EVENTSTORE_URL === undefined && MONGODB_URL === undefined;
+  return useDirectory(DATA_DIR, `a service with ${shown}`, isExclusive);
 }
 
 /**

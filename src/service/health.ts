@@ -1,7 +1,8 @@
 /** The answer of /health/ready: whether each engine answers, and whether the rows follow the log. */
 import type { ApiDeps, ReadinessReport } from '../api/deps.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
-import type { ParkedTenant } from '../ports/rowStore.js';
+import type { MessageBroker } from '../ports/messageBroker.js';
+import { type ParkedTenant, type RowReads, RowsUnavailableError } from '../ports/rowStore.js';
 import type { Progress } from '../projections/progress.js';
 import { behindText, parkedText } from '../projections/tenantTexts.js';
 import { withTimeout } from '../supervision/deadline.js';
@@ -9,6 +10,19 @@ import { singleFlight, sleep } from '../supervision/waiting.js';
 
 /** A cheap call to each engine, by name; rejects if the engine is away. A text that it resolves with is shown. */
 export type EngineProbes = { readonly [engine: string]: () => Promise<unknown> };
+
+export const engineProbes = (
+  eventStore: Pick<EventStore, 'ping'>,
+  rows: Pick<RowReads, 'progress'>,
+  broker: Pick<MessageBroker, 'ping'> | undefined,
+): EngineProbes => ({
+  event_store: () => eventStore.ping(),
+  read_models: () =>
+    rows.progress('').catch((error: unknown) => {
+      throw error instanceof RowsUnavailableError ? (error.cause ?? error) : error;
+    }),
+  ...(broker && { broker: () => broker.ping() }),
+});
 
 type Checks = ReadinessReport['checks'];
 

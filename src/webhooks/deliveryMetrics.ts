@@ -1,8 +1,9 @@
 /** Delivery metrics for Prometheus, by tenant and webhook. */
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import type { TenantDirectory } from '../commands/context.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DeliveryQueries } from '../queries/deliveries.js';
+import { registerGauges, type Values } from '../supervision/gauges.js';
 import { type Endpoint, endpointKey } from './gate.js';
 
 const LABELS = ['tenant', 'webhook'] as const;
@@ -45,36 +46,31 @@ export class DeliveryMetrics {
       labelNames: LABELS,
       collect,
     });
-    const gauge = (
-      name: string,
-      help: string,
-      values: () => Values | Promise<Values>,
-      labels: readonly string[] = [],
-    ) =>
-      new Gauge({
-        registers,
-        name,
-        help,
-        labelNames: [...LABELS, ...labels],
-        async collect() {
-          const found = await values();
-          this.reset();
-          for (const [about, value] of found) this.set(about, value);
-        },
-      });
-    gauge('webhook_circuit_open', '1 while a webhook that keeps failing gets nothing but a probe now and then.', () =>
-      [...webhooksOf(directory)].map(([key, { labels }]) => [labels, this.#openCircuits.has(key) ? 1 : 0]),
-    );
-    const disabled = (): Values =>
-      [...webhooksOf(directory).values()].flatMap(({ labels, cause }) => (cause ? [[{ ...labels, cause }, 1]] : []));
-    gauge('webhook_disabled', '1 while it is disabled; the cause is admin, gone or failing.', disabled, ['cause']);
-    // While the rows are away, which `engine_up` reports, there are no figures rather than old ones.
-    const oldest = async (): Promise<Values> =>
-      (await queries.deliveries.oldestOpen(directory.tenants()).catch(() => [])).map(({ requestedAt, ...endpoint }) => [
-        labelsOf(endpoint),
-        Math.max(0, (Date.now() - Date.parse(requestedAt)) / 1000),
-      ]);
-    gauge('webhook_oldest_open_seconds', 'How long the oldest open delivery has been waiting.', oldest);
+    const each = (values: (key: string, webhook: Known) => Values) => () =>
+      [...webhooksOf(directory)].flatMap(([key, webhook]) => values(key, webhook));
+    registerGauges(registry, {
+      webhook_circuit_open: [
+        '1 while a webhook that keeps failing gets nothing but a probe now and then.',
+        each((key, { labels }) => [[labels, Number(this.#openCircuits.has(key))]]),
+        ...LABELS,
+      ],
+      webhook_disabled: [
+        '1 while it is disabled; the cause is admin, gone or failing.',
+        each((_, { labels, cause }) => (cause === undefined ? [] : [[{ ...labels, cause }, 1]])),
+        ...LABELS,
+        'cause',
+      ],
+      // None while the rows are away, which `engine_up` reports.
+      webhook_oldest_open_seconds: [
+        'How long the oldest open delivery has been waiting.',
+        async () =>
+          (await queries.deliveries.oldestOpen(directory.tenants())).map(({ requestedAt, ...endpoint }) => [
+            labelsOf(endpoint),
+            Math.max(0, (Date.now() - Date.parse(requestedAt)) / 1000),
+          ]),
+        ...LABELS,
+      ],
+    });
   }
 
   attempted(endpoint: Endpoint, result: AttemptResult): void {
@@ -110,9 +106,6 @@ export class DeliveryMetrics {
     this.#counted = present;
   }
 }
-
-/** Of a gauge: each with its labels. */
-type Values = readonly (readonly [labels: Labels & { readonly cause?: string }, value: number])[];
 
 type Known = { readonly labels: Labels; readonly cause: string | undefined };
 

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { Archive } from '../../audit/archive.js';
+import type { ProvedEvents } from '../../audit/proof.js';
 import { ConflictError, NotFoundError } from '../../commands/context.js';
 import { recordAccess } from '../../commands/identity/access.js';
 import { recordId } from '../../commands/tables.js';
@@ -35,10 +36,10 @@ const notReady = () => unavailable('The tree over the log is not made yet.');
 
 /** The export is noted when it is made, before anything of it is sent; one that cannot be noted is refused. */
 async function exportReply(api: Api, { req, caller, tenant, path }: Call): Promise<Reply> {
-  const { commands, exportParts } = api;
+  const { commands, askTree } = api;
   const orderId = recordId(tenant.orderModel, path.id);
   const cancellation = req.context.deadline;
-  const checkpoint = await exportParts.checkpoint();
+  const checkpoint = await askTree({ kind: 'checkpoint' });
   if (checkpoint === undefined) throw notReady();
   await untilShown(api, tenant.name);
 
@@ -57,7 +58,12 @@ async function exportReply(api: Api, { req, caller, tenant, path }: Call): Promi
   for (const [name, stream] of streams) {
     for (let from: Revision | undefined = 0; from !== undefined; ) {
       cancellation.throwIfCancelled();
-      const found = await exportParts.prove(name, from, checkpoint.note);
+      const found: ProvedEvents | undefined = await askTree({
+        kind: 'stream',
+        stream: name,
+        from,
+        note: checkpoint.note,
+      });
       if (found === undefined) throw notReady();
       for (const event of found.events) {
         const file = `${stream}-${String(event.revision).padStart(NUMBER_DIGITS, '0')}`;
@@ -105,9 +111,9 @@ export const audit: Resource = {
       work: 'costly',
       query: parametersIn(proofQuery),
       answer: json.one('EventProof'),
-      async handle({ proveEvent }, { tenant, query }) {
+      async handle({ askTree }, { tenant, query }) {
         const { event } = parseQuery(proofQuery, query);
-        const found = await proveEvent(event, tenant.name);
+        const found = await askTree({ kind: 'proof', eventId: event, tenant: tenant.name });
         if (found === undefined) throw notReady();
         if (found === 'unknown') throw new NotFoundError(`There is no event ${event} that could be shown.`);
         if (found === 'changed')
