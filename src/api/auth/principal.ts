@@ -70,7 +70,7 @@ async function current<T extends { readonly tenant: string }, Owner>(
 export const authenticateClient: Check = async (api, { headers, context }) => {
   const text = bearerToken(headers.authorization);
   if (text === undefined) throw missingToken();
-  const [{ clientId: id, permissions }, { name, scopes }] = await current(
+  const [{ client_id: id, permissions }, { name, scopes }] = await current(
     api,
     context,
     api.tokens.verify('client', text),
@@ -83,8 +83,8 @@ export const authenticateClient: Check = async (api, { headers, context }) => {
 };
 
 /** The token's client, if its secret is still valid. */
-function clientOf({ clients }: Tenant, { clientId, credential }: ClientToken): ApiClient | undefined {
-  const client = clients.get(clientId);
+function clientOf({ clients }: Tenant, { client_id, credential }: ClientToken): ApiClient | undefined {
+  const client = clients.get(client_id);
   return client && liveHashes(client).some((hash) => credentialOf(hash) === credential) ? client : undefined;
 }
 
@@ -123,7 +123,7 @@ function sessionCookie(header = ''): string | undefined {
 /** Sets the request's user. @returns the session's token. @throws HttpError 401 if it is not valid */
 export async function openSession(api: Api, { context }: Request, text: string): Promise<UserToken> {
   const [token, user] = await current(api, context, api.tokens.verify('user', text), userOf);
-  context.principal = { ...principalOf(user), sessionId: token.sessionId };
+  context.principal = { ...principalOf(user), sessionId: token.jti };
   return token;
 }
 
@@ -134,10 +134,10 @@ export const principalOf = (user: User): Principal => ({
 });
 
 /** The token's user, unless the session was ended or the password changed since it was opened. */
-function userOf(tenant: Tenant, { userId, sessionId, credential }: UserToken): User | undefined {
-  const user = tenant.users.get(userId);
+function userOf(tenant: Tenant, { user_id, jti, credential }: UserToken): User | undefined {
+  const user = tenant.users.get(user_id);
   // Only an opened one or none is known of a session that goes on.
-  const session = tenant.sessions.get(userId)?.get(sessionId);
+  const session = tenant.sessions.get(user_id)?.get(jti);
   if (user === undefined || (session !== undefined && session.opened === undefined)) return undefined;
   return credentialOf(user.passwordHash) === credential ? user : undefined;
 }

@@ -33,35 +33,22 @@ const CACHED_TOKENS = 10_000;
 const LONGEST_TOKEN = 4096;
 const USER_SESSION_SECONDS = 8 * 3600;
 
-const operatorClaims = z
-  .object({ operator: z.string(), jti: z.string(), exp: z.number() })
-  .transform(({ operator, jti: id, exp: expiresAt }) => ({ operator, id, expiresAt }));
+const registered = { jti: z.string(), exp: z.number() };
+const ofOperator = z.object({ ...registered, operator: z.string() });
 
-/**
- * The claims of each kind of token; `expiresAt` in seconds since the epoch. `credential` identifies the secret or password
- * that it was issued for, so that a new one ends it; see `credentialOf`.
- */
+/** The claims of each kind of token. `credential` identifies the secret or password that it was issued for: see `credentialOf`. */
 const CLAIMS = {
   client: z
-    .object({ tenant: z.string(), client_id: z.string(), credential: z.string(), scope: z.string(), exp: z.number() })
-    .transform(({ tenant, client_id: clientId, credential, scope, exp: expiresAt }) => {
+    .object({ ...registered, tenant: z.string(), client_id: z.string(), credential: z.string(), scope: z.string() })
+    .transform(({ scope, ...claims }) => {
       const named = scope.split(' ');
-      const permissions = permissionsOfScopes(SCOPES.filter((one) => named.includes(one)));
-      return { tenant, clientId, credential, permissions, expiresAt };
+      return { ...claims, permissions: permissionsOfScopes(SCOPES.filter((one) => named.includes(one))) };
     }),
-  user: z
-    .object({ tenant: z.string(), user_id: z.int(), credential: z.string(), jti: z.string(), exp: z.number() })
-    .transform(({ tenant, user_id: userId, credential, jti: sessionId, exp: expiresAt }) => ({
-      tenant,
-      userId,
-      credential,
-      sessionId,
-      expiresAt,
-    })),
+  user: z.object({ ...registered, tenant: z.string(), user_id: z.int(), credential: z.string() }),
   /** A session of the operator's console. */
-  operator: operatorClaims,
+  operator: ofOperator,
   /** A link that opens one; `operator` is who made it. */
-  operatorLink: operatorClaims,
+  operatorLink: ofOperator,
 };
 
 type Kind = keyof typeof CLAIMS;
@@ -135,7 +122,7 @@ export class TokenService {
       this.#known.clear();
     }
     const known = this.#known.get(`${kind} ${token}`);
-    if (known !== undefined && known.expiresAt > Date.now() / 1000) return known as Claims[K];
+    if (known !== undefined && known.exp > Date.now() / 1000) return known as Claims[K];
     const { data } = CLAIMS[kind].safeParse(await this.#claimsOf(kind, token));
     if (data === undefined) throw new InvalidTokenError('The token lacks claims.');
     this.#known.set(`${kind} ${token}`, data);

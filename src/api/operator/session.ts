@@ -90,7 +90,7 @@ export function operatorsCaller(
 }
 
 /** The log decides which process used the link first. @throws HttpError 401 */
-async function spend(api: Api, req: Request, { id: link, operator }: OperatorToken): Promise<void> {
+async function spend(api: Api, req: Request, { jti: link, operator }: OperatorToken): Promise<void> {
   const network = networkOfRequest(req);
   try {
     await useOperatorLink(api.commands, operatorsCaller(req, operator, ''), link, { operator, network });

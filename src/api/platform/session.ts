@@ -225,8 +225,8 @@ async function endOwnSession(api: Api, req: Request): Promise<void> {
   const text = sessionTokenIn(req);
   if (text === undefined) return;
   try {
-    const { userId, sessionId, expiresAt } = await openSession(api, req, text);
-    await endSession(api.commands, req.context.caller(), { userId, sessionId, expiresAt: timeOf(expiresAt) });
+    const { user_id: userId, jti: sessionId, exp } = await openSession(api, req, text);
+    await endSession(api.commands, req.context.caller(), { userId, sessionId, expiresAt: timeOf(exp) });
   } catch (error) {
     if (!(error instanceof HttpError) || error.status !== 401) throw error;
   }
