@@ -1,6 +1,6 @@
 /** Names of actors in answers. An actor keeps its name after it has been removed: its events have it. */
+import type { Application } from '../commands/application.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import type { EventStore } from '../ports/eventStore.js';
 import type { ActivityEntry } from '../queries/activity.js';
 import * as json from './openapi/schema.js';
 
@@ -21,8 +21,8 @@ export type Acted<T> = Omit<T, 'actor'> & { readonly actor: ShownActor };
 
 /** @param entry of an earlier release may lack the name of a client */
 export function acted<T extends Pick<ActivityEntry, 'actor'>>(
-  { eventStore }: { readonly eventStore: Pick<EventStore, 'erasures'> },
-  { name: tenant, clients }: Pick<Tenant, 'name' | 'clients'>,
+  { eventStore }: Application,
+  { name: tenant, clients }: Tenant,
   entry: T,
 ): Acted<T> {
   const { kind, id, name } = eventStore.erasures?.actor(tenant, entry.actor) ?? entry.actor;
@@ -35,7 +35,7 @@ export function acted<T extends Pick<ActivityEntry, 'actor'>>(
 }
 
 /** The id of the actor with this id or whole name, ignoring case; the text itself if it is nobody's who is there. */
-export function namedActor({ clients, users }: Pick<Tenant, 'clients' | 'users'>, text: string): string {
+export function namedActor({ clients, users }: Tenant, text: string): string {
   const wanted = text.toLowerCase();
   for (const { clientId, name } of clients.values()) if (name.toLowerCase() === wanted) return clientId;
   for (const { id, email, firstName, lastName } of users.values()) {

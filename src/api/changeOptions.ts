@@ -18,7 +18,7 @@ export function isDryRun(query: URLSearchParams): boolean {
 }
 
 /** @throws HttpError 400 */
-export function writeOptionsOf({ req, query }: Pick<Call, 'req' | 'query'>): WriteOptions {
+export function writeOptionsOf({ req, query }: Call): WriteOptions {
   const dryRun = isDryRun(query);
   return { dryRun, key: dryRun ? undefined : idempotencyKeyOf(req) };
 }

@@ -47,7 +47,7 @@ export type Checked = {
 
 export type OperatorParts = {
   readonly jobs: RowJobs;
-  readonly eventStore: Pick<EventStore, 'readBackwards' | 'readSlice' | 'lastAppend'>;
+  readonly eventStore: EventStore;
   /** Tenants with an event that could not be applied. */
   readonly parked: () => readonly ParkedView[];
   readonly checks: () => Promise<readonly Checked[]>;

@@ -48,12 +48,11 @@ export const tooManyRequests = (reason: string, retryAfterSeconds: number): Http
 export const clientHasLeft = (): HttpError => new HttpError(499, 'Client closed request.', 'The client has left.');
 
 /** @param allow the methods that there are */
-export const methodNotAllowed = ({ method }: Pick<Request, 'method'>, allow: string): HttpError =>
+export const methodNotAllowed = ({ method }: Request, allow: string): HttpError =>
   new HttpError(405, 'Method not allowed.', `${method} is not allowed here, which takes ${allow}.`, { Allow: allow });
 
 /** No route has this path. */
-export const nothingAt = ({ baseUrl, path }: Pick<Request, 'baseUrl' | 'path'>): HttpError =>
-  notFound(`There is nothing at ${baseUrl}${path}.`);
+export const nothingAt = ({ baseUrl, path }: Request): HttpError => notFound(`There is nothing at ${baseUrl}${path}.`);
 
 /** The last handler. */
 export const unknownPath: RequestHandler = (req) => {

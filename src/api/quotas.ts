@@ -37,7 +37,7 @@ const isStatusReport = ({ method }: Request, assetType: AssetType | undefined, b
   body !== null &&
   Object.keys(body).every((name) => OF_REPORTS.includes(name));
 
-type Check = (call: Pick<Call, 'req' | 'query' | 'body' | 'tenant'>) => Promise<void>;
+type Check = (call: Call) => Promise<void>;
 
 /**
  * The check of an operation; undefined if it makes nothing grow. A report of a status goes on beyond the quota of the log, but

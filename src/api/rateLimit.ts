@@ -19,10 +19,7 @@ import type { Check } from './routes/operation.js';
 import { networkOfRequest } from './senderAddress.js';
 
 /** The operator's limit is a ceiling: a tenant's own can only be lower. */
-export function limitOf(
-  { RATE_LIMIT_PER_SECOND: most }: Pick<Config, 'RATE_LIMIT_PER_SECOND'>,
-  ofTenant?: RateLimit,
-): RateLimit {
+export function limitOf({ RATE_LIMIT_PER_SECOND: most }: Config, ofTenant?: RateLimit): RateLimit {
   const { perSecond = most, burst = 2 * most } = ofTenant ?? {};
   return { perSecond: Math.min(most, perSecond), burst: Math.min(2 * most, burst) };
 }

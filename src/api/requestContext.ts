@@ -59,10 +59,10 @@ export class RequestContext {
 
   /** Made here: ids chosen by clients are not unique, so they must not be in the audit trail. */
   readonly requestId = randomUUID();
-  readonly #req: Pick<Request, 'method' | 'originalUrl'>;
+  readonly #req: Request;
 
   /** @param timeoutMs time limit of the answer */
-  constructor(req: Pick<Request, 'method' | 'originalUrl'>, timeoutMs: number) {
+  constructor(req: Request, timeoutMs: number) {
     this.#req = req;
     const tookTooLong = () => new DeadlineError(`It was given up after ${timeoutMs / 1000} s.`);
     this.deadline = new RequestDeadline(timeoutMs - ANSWER_MS, tookTooLong);
@@ -131,8 +131,7 @@ export class RequestContext {
 const PROBES: readonly string[] = ['/health/live', '/health/ready', '/metrics'];
 
 /** The beginning of the path, without the query, which may hold personal data. */
-export const loggedPath = ({ originalUrl }: Pick<Request, 'originalUrl'>): string =>
-  (originalUrl.split('?', 1)[0] ?? '').slice(0, MAX_PATH);
+export const loggedPath = ({ originalUrl }: Request): string => (originalUrl.split('?', 1)[0] ?? '').slice(0, MAX_PATH);
 
 type Watchers = { readonly log: Logger; readonly metrics: ServiceMetrics; readonly tracer: Tracer | undefined };
 

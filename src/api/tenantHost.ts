@@ -44,10 +44,7 @@ export function isLoopbackHost(host: string): boolean {
  * Whether the request comes from a program on this machine, not from another site's page in a browser on it. Such a
  * page can make its name resolve to 127.0.0.1 (DNS rebinding), but the browser then sends that name as Host.
  */
-export function isLocalProgram(
-  req: Pick<Request, 'headers' | 'socket'>,
-  { BASE_HOST }: Pick<Config, 'BASE_HOST'>,
-): boolean {
+export function isLocalProgram(req: Request, { BASE_HOST }: Config): boolean {
   const { host = '' } = req.headers;
   const name = hostName(host);
   const isOwn = isLoopbackHost(host) || name === BASE_HOST || name.endsWith(`.${BASE_HOST}`);
@@ -61,11 +58,10 @@ function isFromOtherPage({ origin, 'sec-fetch-site': site }: Request['headers'],
   return !isOwnOrigin || (site !== undefined && site !== 'same-origin' && site !== 'none');
 }
 
+type Hosts = Pick<Config, 'BASE_HOST' | 'DEFAULT_TENANT' | 'OPERATOR_HOST'>;
+
 /** The tenant's name in a host; undefined if it has none. The tenant may not exist. */
-export function tenantNameOf(
-  host: string,
-  config: Pick<Config, 'BASE_HOST' | 'DEFAULT_TENANT' | 'OPERATOR_HOST'>,
-): string | undefined {
+export function tenantNameOf(host: string, config: Hosts): string | undefined {
   if (isOperatorHost(host, config)) return undefined;
   const name = hostName(host);
   const { BASE_HOST, DEFAULT_TENANT } = config;
@@ -79,8 +75,7 @@ export function tenantNameOf(
 }
 
 /** Whether a host is the operator's: no tenant is served there, and nothing of the operator's anywhere else. */
-export const isOperatorHost = (host: string, { OPERATOR_HOST }: Pick<Config, 'OPERATOR_HOST'>): boolean =>
-  hostName(host) === OPERATOR_HOST;
+export const isOperatorHost = (host: string, { OPERATOR_HOST }: Hosts): boolean => hostName(host) === OPERATOR_HOST;
 
 /** Answers elsewhere as if the operator's routes did not exist. @throws HttpError 404 */
 export const atOperatorHost: Check = ({ config }, req) => {
@@ -95,11 +90,7 @@ const TENANT_HEADER = 'x-tenant';
  * Elsewhere X-Tenant must agree with the host, since a proxy may authorize requests by their host.
  * @throws HttpError 400 if they differ
  */
-function tenantNameIn(
-  req: Pick<Request, 'headers' | 'socket'>,
-  host: string,
-  config: Pick<Config, 'BASE_HOST' | 'DEFAULT_TENANT' | 'OPERATOR_HOST' | 'TRUST_PROXY'>,
-): string | undefined {
+function tenantNameIn(req: Request, host: string, config: Config): string | undefined {
   const ofHost = tenantNameOf(host, config);
   const given = req.headers[TENANT_HEADER];
   if (given === undefined) return ofHost;
@@ -118,7 +109,7 @@ function tenantNameIn(
  * Host and port as the client used them; X-Forwarded-Host only behind a trusted proxy. @throws HttpError 400 for an
  * invalid one
  */
-export function requestHost(req: Request, { TRUST_PROXY }: Pick<Config, 'TRUST_PROXY'>): string {
+export function requestHost(req: Request, { TRUST_PROXY }: Config): string {
   const host = (TRUST_PROXY > 0 ? req.host : req.headers.host) ?? '';
   if (isHost(host)) return host;
   throw badRequest(
@@ -127,11 +118,10 @@ export function requestHost(req: Request, { TRUST_PROXY }: Pick<Config, 'TRUST_P
 }
 
 /** Scheme and host as the client used them, without a trailing slash. */
-export const requestOrigin = (req: Request, config: Pick<Config, 'TRUST_PROXY'>): string =>
-  `${req.protocol}://${requestHost(req, config)}`;
+export const requestOrigin = (req: Request, config: Config): string => `${req.protocol}://${requestHost(req, config)}`;
 
 /** The request's URL without its query, as the client used it. */
-export const requestUrl = (req: Request, config: Pick<Config, 'TRUST_PROXY'>): string =>
+export const requestUrl = (req: Request, config: Config): string =>
   `${requestOrigin(req, config)}${req.baseUrl}${req.path}`;
 
 /**

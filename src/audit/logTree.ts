@@ -137,7 +137,7 @@ export async function clearTree(index: LeafIndex, directory: string): Promise<vo
 
 /** What is in the log after a position, up to its head as it is now. @throws what the event store throws */
 export async function* untilHead(
-  log: Pick<TreeLog, 'head' | 'subscribe'>,
+  log: TreeLog,
   after: Position,
   options: { readonly maxCount?: number } = {},
 ): AsyncGenerator<EventSlice, undefined> {

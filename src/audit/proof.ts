@@ -24,8 +24,8 @@ export type Unproved = 'unknown' | 'uncovered' | 'changed' | 'erased';
 
 /** A tree that has all that the checkpoint covers. */
 type Covered = {
-  readonly tree: Pick<LogTree, 'index' | 'read'>;
-  readonly checkpoint: Pick<StoredCheckpoint, 'size' | 'root' | 'note'>;
+  readonly tree: LogTree;
+  readonly checkpoint: StoredCheckpoint;
 };
 
 /**
@@ -73,7 +73,7 @@ const EVENTS_AT_ONCE = 100;
 
 /** @throws DamagedTileError if the tiles must be made again */
 export async function proveStream(
-  log: Pick<EventStore, 'readSlice' | 'readStream'>,
+  log: EventStore,
   covered: Covered,
   stream: string,
   from: Revision,

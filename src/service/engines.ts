@@ -51,10 +51,8 @@ export async function openStoredLog({
 }
 
 /** The directory between starts. */
-export const storedDirectory = (
-  { DATA_DIR }: Pick<Config, 'DATA_DIR'>,
-  onError: (error: unknown) => void = () => undefined,
-) => new StoredDirectory(join(DATA_DIR, DIRECTORY_FILE), onError);
+export const storedDirectory = ({ DATA_DIR }: Config, onError: (error: unknown) => void = () => undefined) =>
+  new StoredDirectory(join(DATA_DIR, DIRECTORY_FILE), onError);
 
 const LOG_REPLACED = 'the event log was put back to an older copy, or is another one; the service starts again on it';
 

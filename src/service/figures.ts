@@ -11,12 +11,12 @@ type Seen = {
   readonly engines: EngineProbes;
   readonly head: () => Promise<number>;
   /** Undefined if another process follows the log for the rows. */
-  readonly watch: Pick<RowWatch, 'lag'> | undefined;
+  readonly watch: RowWatch | undefined;
   readonly parked: () => { readonly length: number };
-  readonly broker: Pick<MessageBroker, 'depth'> | undefined;
+  readonly broker: MessageBroker | undefined;
 };
 
-export function registerFigures(registry: Registry, { DATA_DIR }: Pick<Config, 'DATA_DIR'>, seen: Seen): void {
+export function registerFigures(registry: Registry, { DATA_DIR }: Config, seen: Seen): void {
   const { engines, head, watch, parked, broker } = seen;
   registerGauges(registry, {
     engine_up: [
@@ -48,7 +48,7 @@ export function registerFigures(registry: Registry, { DATA_DIR }: Pick<Config, '
 }
 
 /** engine_up reports a broker that is away. */
-async function ofQueues(broker: Pick<MessageBroker, 'depth'>): Promise<Values> {
+async function ofQueues(broker: MessageBroker): Promise<Values> {
   const queues = [DELIVERY_QUEUE, BACKFILL_QUEUE].map(async (queue) => {
     const { ready, delayed, inFlight } = await answerInTime(broker.depth(queue));
     return Object.entries({ ready, delayed, in_work: inFlight }).map(([state, n]) => [{ queue, state }, n] as const);

@@ -13,8 +13,8 @@ export type EngineProbes = { readonly [engine: string]: () => Promise<unknown> }
 
 export const engineProbes = (
   eventStore: Pick<EventStore, 'ping'>,
-  rows: Pick<RowReads, 'progress'>,
-  broker: Pick<MessageBroker, 'ping'> | undefined,
+  rows: RowReads,
+  broker: MessageBroker | undefined,
 ): EngineProbes => ({
   event_store: () => eventStore.ping(),
   read_models: () =>
@@ -32,7 +32,7 @@ const PROBE_LIMIT_MS = 3_000;
 type ReadinessParts = {
   readonly engines: EngineProbes;
   /** Undefined if another process follows the log for the rows. */
-  readonly watch: Pick<RowWatch, 'trouble'> | undefined;
+  readonly watch: RowWatch | undefined;
   /** Tenants that are parked here, in rows or in the directory. */
   readonly parked: () => readonly ParkedTenant[];
   readonly behind: Progress['behind'];

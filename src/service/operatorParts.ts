@@ -16,10 +16,10 @@ type RunRowJob = ReturnType<typeof startRowsThread>['run'];
 type ServiceParts = {
   readonly log: Logger;
   readonly eventStore: EventStore;
-  readonly progress: Pick<Progress, 'parked'>;
+  readonly progress: Progress;
   /** Undefined without the role projector. */
   readonly runJob: RunRowJob | undefined;
-  readonly directory: Pick<Directory, 'parked'>;
+  readonly directory: Directory;
 };
 
 const notFollowing: RunRowJob = async () => {

@@ -138,7 +138,7 @@ async function proceed(parts: DeliveryParts, job: DeliveryJob, pass: Pass, redel
 type Target = { readonly tenant: Tenant; readonly webhook: Webhook };
 
 function targetOf(
-  { directory }: Pick<Application, 'directory'>,
+  { directory }: Application,
   { tenant: name, webhookId }: Pick<DeliveryJob, 'tenant' | 'webhookId'>,
 ): Target | undefined {
   const tenant = directory.tenant(name);

@@ -11,7 +11,7 @@ const OUTCOMES = ['delivered', 'failed', 'gone', 'refused_address', 'timeout'] a
 
 export type MetricsSource = {
   readonly directory: TenantDirectory;
-  readonly queries: { readonly deliveries: Pick<DeliveryQueries, 'oldestOpen'> };
+  readonly queries: { readonly deliveries: DeliveryQueries };
 };
 
 type Labels = { readonly tenant: string; readonly webhook: string };

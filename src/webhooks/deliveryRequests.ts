@@ -158,7 +158,7 @@ function requestsOf(event: RecordedEvent, subscription: Subscription, last: Last
  * @returns position of the last one; 0 if an earlier release of the program has appended them all
  */
 export async function appendRequests(
-  commands: Pick<Commands, 'eventStore' | 'now'>,
+  commands: Commands,
   requests: readonly DeliveryRequest[],
   callerOf: (source: RecordedEvent) => Caller,
 ): Promise<Position> {

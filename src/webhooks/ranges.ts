@@ -29,7 +29,7 @@ import { BACKFILL_QUEUE, deliveryMessage, type RangeJob, rangeJob, rangeMessage 
 import { publishWork, type RelayDeps, relayRequests } from './relay.js';
 
 export type RangeDeps = Pick<RelayDeps, 'broker'> & {
-  readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now' | 'progress' | 'queries'>;
+  readonly commands: Commands;
 };
 
 const BACKFILL = { kind: 'system', id: 'webhook-backfill' } as const;

@@ -29,7 +29,7 @@ import { BACKFILL_QUEUE, DELIVERY_QUEUE, deliveryMessage, rangeMessage } from '.
 const RELAYED_OF_TENANT = 1_000;
 
 export type RelayDeps = {
-  readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'>;
+  readonly commands: Commands;
   readonly broker: MessageBroker;
   /** Accepts a log other than the checkpoint's, and starts over on it. Default false: it is an error. */
   readonly acceptLog?: boolean;
@@ -43,8 +43,7 @@ const STORE_EVERY_MS = 200;
 const CHECKPOINT = 'approval-relay';
 
 /** The relay's checkpoint; position 0 if it never ran. */
-export const relayedAnchor = (broker: Pick<MessageBroker, 'checkpoint'>): Promise<LogAnchor> =>
-  broker.checkpoint(CHECKPOINT);
+export const relayedAnchor = (broker: MessageBroker): Promise<LogAnchor> => broker.checkpoint(CHECKPOINT);
 
 /**
  * Runs until the signal ends it. Two relays may run side by side for a moment: their writes are the same.
@@ -136,7 +135,7 @@ async function relayTenant(
  * @returns position of the last request; 0 if there is none
  */
 export async function relayRequests(
-  { commands, broker }: Pick<RelayDeps, 'commands' | 'broker'>,
+  { commands, broker }: RelayDeps,
   requests: readonly DeliveryRequest[],
 ): Promise<Position> {
   const last = await appendRequests(commands, requests, relayCaller);
@@ -146,7 +145,7 @@ export async function relayRequests(
 
 /** @param deliveries that are due @param tasks on ranges of the log */
 export async function publishWork(
-  broker: Pick<MessageBroker, 'publish'>,
+  broker: MessageBroker,
   deliveries: readonly Message[],
   tasks: readonly Message[] = [],
 ): Promise<void> {

@@ -109,7 +109,7 @@ export const lastingHeaders = ({ delivery: { subject }, deliveryId }: Sent, vers
 
 /** Signs with the current secrets and time. @throws UnopenableSecretError */
 export function signedRequest(
-  { secretBox, now }: Pick<Commands, 'secretBox' | 'now'>,
+  { secretBox, now }: Commands,
   { url, sealedSecret, otherSecret }: Webhook,
   delivery: Sent,
   body: Uint8Array,

@@ -82,7 +82,7 @@ export async function lastAppend(log: Pick<EventLog, 'readSlice'>, stream: strin
 
 // The id of a log is the id of an event in it, so every copy of the log has the same id.
 
-export async function storedIdentity(log: Pick<EventStore, 'readStream'>): Promise<string | undefined> {
+export async function storedIdentity(log: EventStore): Promise<string | undefined> {
   return (await log.readStream(LOG_STREAM, 0, 0))[0]?.id;
 }
 

@@ -87,9 +87,7 @@ export const compare: Resource = {
       work: 'list',
       summary: 'What differs between two moments',
       description: `Records that were created, changed or deleted, with their values at both moments. A page may have none, and still a next one. One that was changed and changed back is the same.`,
-      query: parametersIn(compareQuery).map((parameter) =>
-        parameter.name === 'cursor' ? parameter : { ...parameter, required: true as const },
-      ),
+      query: parametersIn(compareQuery),
       answer: json.answer(
         'A page of differences.',
         json.closedObject({

@@ -30,7 +30,7 @@ const time = z.object({ time: dateTime });
 const SHOWN_WITHIN_MS = 2_000;
 
 /** The tenant as it was. */
-type Past = { readonly tenant: Pick<Tenant, 'assetTypes'>; readonly position: Position };
+type Past = { readonly tenant: Tenant; readonly position: Position };
 
 /**
  * The moment that a parameter names; undefined if it is not given.

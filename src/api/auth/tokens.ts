@@ -13,7 +13,7 @@ import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '../../domain/limi
 export type TokenKeys = {
   /** Another object after each change. */
   readonly stored: () => StoredSigningKeys;
-  readonly secretBox: Pick<SecretBox, 'open'>;
+  readonly secretBox: SecretBox;
   /** Called once for a key that this process cannot open. */
   readonly onUnopenable?: (kid: string) => void;
   /** Brings the keys up to the log: another process may have begun to sign with a new one. */

@@ -45,8 +45,7 @@ function userId(id: string): number {
 }
 
 /** @param tenant as it is, or after a change, which the directory may not know yet. @throws HttpError 404 */
-const viewOf = (tenant: Pick<Tenant, 'users'> | undefined, id: number) =>
-  userView.show(known(tenant?.users, id, 'user'));
+const viewOf = (tenant: Tenant | undefined, id: number) => userView.show(known(tenant?.users, id, 'user'));
 
 export const users: Resource = {
   tag: 'platform: users',

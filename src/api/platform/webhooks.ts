@@ -91,7 +91,7 @@ export const deliveryView = json.view<DeliveryLogEntry>({
 });
 
 /** An open delivery to a disabled webhook says why it waits. */
-export function shownDelivery({ webhooks }: Pick<Tenant, 'webhooks'>, entry: DeliveryLogEntry): object {
+export function shownDelivery({ webhooks }: Tenant, entry: DeliveryLogEntry): object {
   const disabled = entry.state === 'open' ? webhooks.get(entry.webhookId)?.disabled : undefined;
   const reason = disabled === undefined ? entry.reason : `The webhook is disabled: ${disabled.reason}`;
   return deliveryView.show({ ...entry, reason });

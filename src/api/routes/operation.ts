@@ -65,7 +65,7 @@ export const TABLE_KINDS = {
   ReferenceTable: ({ role }) => role === 'reference',
   OrderTable: ({ role }) => role === 'order',
   PartTable: ({ role }) => role === 'part',
-} satisfies { readonly [kind: string]: (assetType: Pick<AssetType, 'role'>) => boolean };
+} satisfies { readonly [kind: string]: (assetType: AssetType) => boolean };
 export type TableKind = keyof typeof TABLE_KINDS;
 
 /** Quotas that a change of data uses up. */

@@ -42,7 +42,13 @@ export const parametersIn = ({ shape }: z.ZodObject): readonly QueryParameter[] 
   Object.entries(shape).map(([name, property]) => {
     const meta = z.globalRegistry.get(property) ?? {};
     const { description, ...schema } = { ...inputSchema(property), ...meta };
-    return { name, ...(description === undefined ? {} : { description: String(description) }), schema };
+    const isRequired = !z.safeParse(property, undefined).success;
+    return {
+      name,
+      ...(description && { description: String(description) }),
+      ...(isRequired && { required: true }),
+      schema,
+    };
   });
 
 /** Parses a query by a schema. @throws HttpError 400 naming an invalid parameter */
