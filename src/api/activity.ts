@@ -95,12 +95,8 @@ type ActivityQuery = z.output<typeof activityQuery>;
 
 const SUMMARY = 'Who did what, when, on what: the newest first';
 /** The operations of an area's principals. */
-const activityFor = (
-  tag: string,
-  [list, csv]: readonly [list: string, csv: string],
-  allowed: Pick<Operation, 'allow' | 'isOnTable'>,
-): Resource => ({
-  tag,
+const activityFor = (allowed: Pick<Operation, 'allow' | 'isOnTable'>): Resource => ({
+  tag: 'activity',
   schemas: {
     ActivityEntry: activityView.schema,
     ActivityCounts: countsSchema,
@@ -108,7 +104,7 @@ const activityFor = (
   },
   operations: {
     'GET /activity': {
-      id: list,
+      id: 'listActivity',
       ...allowed,
       work: 'list',
       summary: SUMMARY,
@@ -119,7 +115,7 @@ const activityFor = (
       handle: activityReply,
     },
     'GET /activity.csv': {
-      id: csv,
+      id: 'exportActivity',
       ...allowed,
       work: 'list',
       summary: `${SUMMARY}, as CSV`,
@@ -135,13 +131,8 @@ const activityFor = (
 });
 
 /** For API clients that audit. */
-export const clientActivity = activityFor('activity', ['listActivity', 'exportActivity'], {
-  allow: AUDIT_SCOPE,
-  isOnTable: false,
-});
-export const activity = activityFor('platform: activity', ['platformListActivity', 'platformExportActivity'], {
-  allow: 'adminsAndAuditors',
-});
+export const clientActivity = activityFor({ allow: AUDIT_SCOPE, isOnTable: false });
+export const activity = activityFor({ allow: 'adminsAndAuditors' });
 
 /** A page as JSON. */
 async function activityReply(api: Api, call: Call, cancellation: Cancellation): Promise<Reply> {

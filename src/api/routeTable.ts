@@ -51,11 +51,13 @@ const operatorAreas: readonly Area[] = [
   // Before the rest: it needs no session.
   {
     prefix: OPERATOR_PATH,
+    name: 'operator',
     checks: [atOperatorHost, forbidStoring, limitNetwork],
     resources: [operatorSessions],
   },
   {
     prefix: OPERATOR_PATH,
+    name: 'operator',
     checks: [countingRefusals(authenticateOperator)],
     resources: [installation, operatorTenants, operatorProjections, operatorLog],
   },
@@ -82,11 +84,13 @@ export const areas: readonly Area[] = [
   // Before the rest of the platform: signing in needs no session.
   {
     prefix: PLATFORM_PATH,
+    name: 'platform',
     checks: [forbidStoring, resolveTenant],
     resources: [session],
   },
   {
     prefix: PLATFORM_PATH,
+    name: 'platform',
     checks: [countingRefusals(authenticateUser), limitCaller],
     // Counts come before `:id`, which would match them.
     resources: [orders, ...tables, apiClients, webhooks, users, settings, activity, audit],

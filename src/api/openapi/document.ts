@@ -215,8 +215,8 @@ const HEADER_TEXTS: { readonly [name in RequestHeader]: string } = {
   'idempotency-key': `The header field Idempotency-Key may name the request: sent again within ${IDEMPOTENCY_KEY_HOURS} hours, it changes nothing and gets the same answer, with Idempotency-Replayed: true.`,
 };
 
-function operationObject({ operation, resource }: Route, tables: readonly AssetType[]) {
-  const { id, summary, description, body, status = 200, headers = [], query = [] } = operation;
+function operationObject({ operation, id, tag }: Route, tables: readonly AssetType[]) {
+  const { summary, description, body, status = 200, headers = [], query = [] } = operation;
   const orderType = tables.find(TABLE_KINDS.OrderTable);
   if (orderType === undefined) throw new Error('The tenant has no table of orders.');
   const texts = [...(description === undefined ? [] : [description]), ...headers.map((name) => HEADER_TEXTS[name])];
@@ -235,7 +235,7 @@ function operationObject({ operation, resource }: Route, tables: readonly AssetT
     operationId: id,
     ...(summary === undefined ? {} : { summary }),
     ...(texts.length === 0 ? {} : { description: texts.join(' ') }),
-    tags: [resource.tag],
+    tags: [tag],
     security: securityOf(operation),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: requestBody(body, orderType) }),

@@ -45,7 +45,7 @@ const historyQuery = z.strictObject({ minutes: z.enum(['60', '1440'], 'must be 6
 const figure: json.JsonSchema = { type: ['number', 'null'] };
 
 export const installation: Resource = {
-  tag: 'operator: installation',
+  tag: 'installation',
   schemas: {
     Overview: json.closedObject({
       ready: json.truth,
@@ -72,14 +72,14 @@ export const installation: Resource = {
   },
   operations: {
     'GET /overview': {
-      id: 'operatorGetOverview',
+      id: 'getOverview',
       allow: 'operators',
       work: 'costly',
       answer: json.one('Overview'),
       handle: async (api) => dataReply(await overview(api)),
     },
     'GET /history': {
-      id: 'operatorGetHistory',
+      id: 'getHistory',
       allow: 'operators',
       work: 'costly',
       query: parametersIn(historyQuery),

@@ -57,11 +57,11 @@ async function logPage(api: Api, call: Call): Promise<Reply> {
 }
 
 export const operatorLog: Resource = {
-  tag: 'operator: log',
+  tag: 'log',
   schemas: { LogEvent: eventView.schema },
   operations: {
     'GET /log': {
-      id: 'operatorListLog',
+      id: 'listLog',
       allow: 'operators',
       work: 'costly',
       query: parametersIn(logQuery),

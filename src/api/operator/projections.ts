@@ -60,18 +60,18 @@ function requestIn({ directory }: Api, body: unknown): JobRequest {
 }
 
 export const operatorProjections: Resource = {
-  tag: 'operator: projections',
+  tag: 'projections',
   pathParameters: { id: pathText('id') },
   schemas: { Parked: parkedView.schema, ...jobSchemas },
   operations: {
     'GET /jobs': {
-      id: 'operatorListJobs',
+      id: 'listJobs',
       allow: 'operators',
       answer: json.all('RowJob'),
       handle: (api) => dataReply(api.operator.jobs.all().map(jobView.show)),
     },
     'POST /jobs': {
-      id: 'operatorStartJob',
+      id: 'startJob',
       allow: 'operators',
       body: json.bodyOf(jobBody, { kind: 'verify', tenant: 'acme' }),
       status: 202,
@@ -83,7 +83,7 @@ export const operatorProjections: Resource = {
       },
     },
     'DELETE /jobs/:id': {
-      id: 'operatorCancelJob',
+      id: 'cancelJob',
       allow: 'operators',
       status: 202,
       answer: json.one('RowJob', 'It ends soon.'),

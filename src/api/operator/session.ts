@@ -43,7 +43,7 @@ export const authenticateOperator: Check = async ({ tokens }, { headers, context
 };
 
 export const operatorSessions: Resource = {
-  tag: 'operator: session',
+  tag: 'session',
   schemas: {
     OperatorSession: json.closedObject({
       token: { type: 'string' },
@@ -53,7 +53,7 @@ export const operatorSessions: Resource = {
   },
   operations: {
     'POST /sessions': {
-      id: 'operatorSignIn',
+      id: 'signIn',
       allow: 'anyone',
       body: { ...json.bodyOf(body, { token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln' }), limit: 'credentials' },
       status: 201,

@@ -56,7 +56,7 @@ async function shown({ operator, usage, progress }: Api, tenant: Tenant) {
 }
 
 export const operatorTenants: Resource = {
-  tag: 'operator: tenants',
+  tag: 'tenants',
   pathParameters: { id: { name: 'tenant', in: 'path', required: true, schema: json.text } },
   schemas: {
     OperatorTenant: tenantView.schema,
@@ -67,7 +67,7 @@ export const operatorTenants: Resource = {
   },
   operations: {
     'GET /tenants': {
-      id: 'operatorListTenants',
+      id: 'listTenants',
       allow: 'operators',
       work: 'costly',
       query: parametersIn(pageQuery),
@@ -85,7 +85,7 @@ export const operatorTenants: Resource = {
       },
     },
     'POST /tenants': {
-      id: 'operatorOpenTenant',
+      id: 'openTenant',
       allow: 'operators',
       body: json.bodyOf(newTenantBody, { name: 'acme', order_model: 'dyn_stock_order' }),
       status: 201,
@@ -101,7 +101,7 @@ export const operatorTenants: Resource = {
       },
     },
     'GET /tenants/:id': {
-      id: 'operatorGetTenant',
+      id: 'getTenant',
       allow: 'operators',
       work: 'costly',
       answer: json.one('OperatorTenant'),

@@ -12,15 +12,7 @@ import { known } from '../../commands/tables.js';
 import type { ApiClient } from '../../domain/identity/events.js';
 import { SCOPES } from '../../domain/identity/scopes.js';
 import * as json from '../openapi/schema.js';
-import {
-  type Call,
-  dataReply,
-  listReply,
-  noContent,
-  pathText,
-  type Reply,
-  type Resource,
-} from '../routes/operation.js';
+import { dataReply, listReply, noContent, pathText, type Reply, type Resource } from '../routes/operation.js';
 
 /** Two secrets are valid for so long, so that a client changes to the new one without a gap. */
 const ROTATION_HOURS = 24;
@@ -39,7 +31,7 @@ const replyWithSecret = ({ tenant, clientSecret }: NewClientSecret, clientId: st
   dataReply({ ...clientView.show(known(tenant?.clients, clientId, 'API client')), client_secret: clientSecret });
 
 export const apiClients: Resource = {
-  tag: 'platform: api clients',
+  tag: 'api clients',
   pathParameters: { id: pathText('client_id') },
   schemas: {
     ApiClient: clientView.schema,
@@ -47,14 +39,14 @@ export const apiClients: Resource = {
   },
   operations: {
     'GET /api-clients': {
-      id: 'platformListApiClients',
+      id: 'listApiClients',
       summary: 'API clients',
       allow: 'adminsAndAuditors',
       answer: json.all('ApiClient'),
       handle: (_api, { tenant }) => listReply(tenant.clients.values(), clientView.show),
     },
     'POST /api-clients': {
-      id: 'platformCreateApiClient',
+      id: 'createApiClient',
       summary: 'Create an API client',
       allow: 'admins',
       body: json.bodyOf(clientBody, { name: 'ERP', scopes: ['read:order_data', 'write:order_data'] }),
@@ -66,7 +58,7 @@ export const apiClients: Resource = {
       },
     },
     'PUT /api-clients/:id': {
-      id: 'platformChangeApiClient',
+      id: 'changeApiClient',
       summary: 'Change the name or the scopes; tokens lose scopes at once, and later ones have new scopes',
       allow: 'admins',
       body: json.bodyOf(changeClientBody, { scopes: ['read:order_data'] }),
@@ -77,13 +69,13 @@ export const apiClients: Resource = {
       },
     },
     'DELETE /api-clients/:id': {
-      id: 'platformRemoveApiClient',
+      id: 'removeApiClient',
       summary: 'Remove an API client, and its tokens with it',
       allow: 'admins',
-      ...noContent(({ commands }, { caller, path }: Call) => removeClient(commands, caller, path.id)),
+      ...noContent(({ commands }, { caller, path }) => removeClient(commands, caller, path.id)),
     },
     'POST /api-clients/:id/secret': {
-      id: 'platformRegenerateApiClientSecret',
+      id: 'regenerateApiClientSecret',
       summary: 'Replace the secret; the old one, and the tokens given for it, end at once',
       allow: 'admins',
       answer: json.one('ApiClientWithSecret'),
@@ -91,7 +83,7 @@ export const apiClients: Resource = {
         replyWithSecret(await renewClientSecret(commands, caller, id, 0), id),
     },
     'POST /api-clients/:id/secret/rotate': {
-      id: 'platformRotateApiClientSecret',
+      id: 'rotateApiClientSecret',
       summary: `Replace the secret; the old one, and the tokens given for it, end after ${ROTATION_HOURS} hours`,
       allow: 'admins',
       status: 201,

@@ -98,12 +98,12 @@ const proofQuery = z.strictObject({
 });
 
 export const audit: Resource = {
-  tag: 'platform: audit',
+  tag: 'audit',
   schemas: { EventProof: json.closedObject({ leaf: json.text, proof: json.text }) },
   pathParameters: { id: { ...RECORD_ID, name: 'order_id' } },
   operations: {
     'GET /audit/proof': {
-      id: 'platformGetEventProof',
+      id: 'getEventProof',
       summary: 'Proves that an event is in the log, as a signed checkpoint says',
       description:
         'Programs in docs/snippets check the answer without this service, with the key that the operator gives. Events of users, API clients and webhooks hold secrets: no proof of them is given out.',
@@ -123,7 +123,7 @@ export const audit: Resource = {
       },
     },
     'GET /orders/:id/export': {
-      id: 'platformExportOrder',
+      id: 'exportOrder',
       work: 'costly',
       summary: 'An order for a dispute: its replay, its events, their proofs, and what checks them',
       description:

@@ -138,7 +138,7 @@ const openBody = z.strictObject({ order_id: z.uuid('must be an order id.').optio
 const STATUSES = [...ORDER_STATUSES, FAILED];
 
 export const orders: Resource = {
-  tag: 'platform: orders',
+  tag: 'orders',
   schemas: {
     OrderCounts: json.closedObject(Object.fromEntries(STATUSES.map((status) => [status, json.count]))),
     OrderProblem: json.closedObject({
@@ -158,7 +158,7 @@ export const orders: Resource = {
   pathParameters: { id: { ...RECORD_ID, name: 'order_id' } },
   operations: {
     'GET /orders': {
-      id: 'platformListOrders',
+      id: 'listOrders',
       work: 'list',
       summary: 'Orders, each with the name of its customer',
       allow: 'users',
@@ -186,7 +186,7 @@ export const orders: Resource = {
       },
     },
     'GET /orders/counts': {
-      id: 'platformCountOrders',
+      id: 'countOrders',
       summary: 'How many orders are in each state',
       allow: 'users',
       work: 'list',
@@ -202,7 +202,7 @@ export const orders: Resource = {
       },
     },
     'PUT /orders/open': {
-      id: 'platformOpenOrders',
+      id: 'openOrders',
       summary: 'Say which order you have open, for 45 seconds, and get those of others',
       allow: 'validators',
       body: json.bodyOf(openBody, {}),
@@ -220,7 +220,7 @@ export const orders: Resource = {
     },
     'GET /orders/:id': {
       work: 'costly',
-      id: 'platformGetOrder',
+      id: 'getOrder',
       summary: 'An order with its parts and the records they name',
       allow: 'users',
       query: [AT],
@@ -239,7 +239,7 @@ export const orders: Resource = {
     },
     'PUT /orders/:id': {
       work: 'costly',
-      id: 'platformSaveOrder',
+      id: 'saveOrder',
       grows: CHANGES,
       summary: 'Save changes; processing_status may be saved or validated',
       description:
@@ -263,7 +263,7 @@ export const orders: Resource = {
       },
     },
     'GET /orders/:id/history': {
-      id: 'platformListOrderHistory',
+      id: 'listOrderHistory',
       ...historyList,
       allow: 'users',
       handle(api, call, cancellation) {
@@ -272,7 +272,7 @@ export const orders: Resource = {
       },
     },
     'GET /orders/:id/replay': {
-      id: 'platformReplayOrder',
+      id: 'replayOrder',
       ...orderReplay,
       allow: 'adminsAndAuditors',
       async handle(api, call) {
@@ -282,7 +282,7 @@ export const orders: Resource = {
     },
     'POST /orders/:id/approve': {
       work: 'costly',
-      id: 'platformApproveOrder',
+      id: 'approveOrder',
       grows: CHANGES,
       summary: 'Approve a validated or failed order; it is then sent to the webhooks',
       description:
@@ -296,7 +296,7 @@ export const orders: Resource = {
       },
     },
     'POST /orders/:id/reject': {
-      id: 'platformRejectOrder',
+      id: 'rejectOrder',
       summary: 'Reject an order; its reasons are shown with it',
       allow: 'validators',
       body: { ...json.bodyOf(rejectBody, { reasons: ['Ordered twice.'] }), optional: true },

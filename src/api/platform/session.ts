@@ -45,7 +45,7 @@ const sessionView = json.view<OwnSession>({
 });
 
 export const session: Resource = {
-  tag: 'platform: session',
+  tag: 'session',
   pathParameters: { id: pathText('session_id') },
   schemas: {
     OwnSession: sessionView.schema,
@@ -57,7 +57,7 @@ export const session: Resource = {
   },
   operations: {
     'POST /session': {
-      id: 'platformSignIn',
+      id: 'signIn',
       summary: 'Sign in; sets the session cookie as well',
       allow: 'anyone',
       body: {
@@ -75,7 +75,7 @@ export const session: Resource = {
       },
     },
     'POST /session/password': {
-      id: 'platformChangeOwnPassword',
+      id: 'changeOwnPassword',
       summary: 'Change your own password; all other sessions end, and this one goes on with a new token',
       allow: 'users',
       withFirstPassword: true,
@@ -93,7 +93,7 @@ export const session: Resource = {
       },
     },
     'GET /session': {
-      id: 'platformGetSession',
+      id: 'getSession',
       summary: 'The user who is signed in',
       allow: 'users',
       withFirstPassword: true,
@@ -101,36 +101,36 @@ export const session: Resource = {
       handle: (_api, { person }) => dataReply(userView.show(person)),
     },
     'DELETE /session': {
-      id: 'platformSignOut',
+      id: 'signOut',
       summary: 'Sign out: end the session of the token or the cookie, and clear the cookie',
       allow: 'anyone',
-      ...noContent(async (api, call: Call) => {
+      ...noContent(async (api, call) => {
         await limitNetwork(api, call.req, call.res);
         await endOwnSession(api, call.req);
         call.res.clearCookie(SESSION_COOKIE, cookieOptions(call.req, api.config));
       }),
     },
     'GET /sessions': {
-      id: 'platformListSessions',
+      id: 'listSessions',
       summary: 'Where you are signed in: your sessions, the newest first',
       allow: 'users',
       answer: json.all('OwnSession'),
       handle: async (api, call) => dataReply([...(await sessionsOf(api, call)).values()].map(sessionView.show)),
     },
     'DELETE /sessions': {
-      id: 'platformEndOtherSessions',
+      id: 'endOtherSessions',
       summary: 'End all your sessions but this one',
       allow: 'users',
-      ...noContent(async (api, call: Call) => {
+      ...noContent(async (api, call) => {
         const others = [...(await sessionsOf(api, call)).values()].filter(({ current }) => !current);
         await Promise.all(others.map((other) => endSession(api.commands, call.caller, other)));
       }),
     },
     'DELETE /sessions/:id': {
-      id: 'platformEndSession',
+      id: 'endSession',
       summary: 'End one of your sessions',
       allow: 'users',
-      ...noContent(async (api, call: Call) => {
+      ...noContent(async (api, call) => {
         const one = known(await sessionsOf(api, call), call.path.id, 'session');
         await endSession(api.commands, call.caller, one);
       }),

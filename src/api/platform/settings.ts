@@ -83,7 +83,7 @@ const changed = ({ tenant, position }: DirectoryChange, table: string): Reply =>
   dataReply(describeAsset(known(tenant?.assetTypes, table, 'table')), { written: position });
 
 export const settings: Resource = {
-  tag: 'platform: settings',
+  tag: 'settings',
   pathParameters: { table: pathText('table'), id: pathText('field') },
   schemas: {
     Tenant: tenantView.schema,
@@ -93,14 +93,14 @@ export const settings: Resource = {
   },
   operations: {
     'GET /asset-types': {
-      id: 'platformListAssetTypes',
+      id: 'listAssetTypes',
       summary: 'All tables',
       allow: 'users',
       answer: json.all('AssetType'),
       handle: (_api, { tenant }) => listReply(tenant.assetTypes.values(), describeAsset),
     },
     'POST /asset-types': {
-      id: 'platformAddTable',
+      id: 'addTable',
       summary: 'Add a reference table',
       allow: 'admins',
       body: json.bodyOf(tableBody, {
@@ -116,7 +116,7 @@ export const settings: Resource = {
       },
     },
     'POST /asset-types/:table/fields': {
-      id: 'platformAddField',
+      id: 'addField',
       summary: 'Add a field to a reference table',
       allow: 'admins',
       body: json.bodyOf(fieldBody, {
@@ -133,7 +133,7 @@ export const settings: Resource = {
       },
     },
     'PUT /asset-types/:table/fields/:id': {
-      id: 'platformRetireField',
+      id: 'retireField',
       summary: 'Retire a field that was added, or take it back',
       description:
         'Records have it no more, and bodies that name it are refused; history, `at=` and `compare` go on showing its values. Taken back, it has them again. Its name is not given again.',
@@ -145,7 +145,7 @@ export const settings: Resource = {
       },
     },
     'PUT /asset-types/:table/labels': {
-      id: 'platformSetLabels',
+      id: 'setLabels',
       summary: 'Set the labels that people read in their language, of the table and its fields',
       description: 'All of them: what the body lacks has its own label again. The API goes on using names.',
       allow: 'admins',
@@ -156,14 +156,14 @@ export const settings: Resource = {
       },
     },
     'GET /tenant': {
-      id: 'platformGetTenant',
+      id: 'getTenant',
       summary: 'The organisation',
       allow: 'users',
       answer: json.one('Tenant'),
       handle: (api, { tenant }) => tenantReply(api, tenant),
     },
     'PUT /tenant': {
-      id: 'platformChangeTenant',
+      id: 'changeTenant',
       summary: 'Change the settings that the body has; null ends one',
       description: `\`rate_limit\`: requests a second of each API client and each user, and at once; the operator's counts if it is lower. \`clean_up_guard\`: clean-ups with a batch_id that no record has, and those that would delete more than \`max_percent\` of the table, are refused unless their \`confirm\` names the number of records; those of \`min_records\` or fewer never are. Recommended: ${RECOMMENDED_GUARD.maxPercent} percent and ${RECOMMENDED_GUARD.minRecords} records.`,
       allow: 'admins',

@@ -16,7 +16,7 @@ import { batchOf, synchronization } from '../assets/synchronize.js';
 import * as json from '../openapi/schema.js';
 import { listReply, type Operation, pathText, type Resource } from '../routes/operation.js';
 
-const TAG = 'platform: tables';
+const TAG = 'tables';
 
 /** Who does what clients need such a scope for. */
 const FOR_PEOPLE: { readonly [allowed: string]: Operation['allow'] } = {
@@ -47,11 +47,9 @@ function forPeople({ operations, pathParameters }: Resource): Resource {
   const shared = Object.entries(operations).flatMap(([route, { tables: _, handle, ...operation }]) => {
     const allow = FOR_PEOPLE[operation.allow];
     if (allow === undefined) return [];
-    const id = `platform${operation.id.charAt(0).toUpperCase()}${operation.id.slice(1)}`;
     const forUser: Operation = {
       ...operation,
       ...DESCRIBED[route],
-      id,
       allow,
       handle(api, call, cancellation) {
         const { name, role } = call.assetType;
@@ -85,7 +83,7 @@ const ofPeople: Resource = {
   schemas: { TableSummary: tableSummary.schema },
   operations: {
     'GET /tables': {
-      id: 'platformListTables',
+      id: 'listTables',
       summary: 'All tables, with their number of records and the time of the last write',
       allow: 'users',
       answer: json.all('TableSummary'),

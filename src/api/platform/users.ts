@@ -13,7 +13,7 @@ import type { User } from '../../domain/identity/events.js';
 import { ROLES } from '../../domain/identity/scopes.js';
 import { notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { type Call, dataReply, listReply, noContent, type Resource } from '../routes/operation.js';
+import { dataReply, listReply, noContent, type Resource } from '../routes/operation.js';
 
 /** How long the password that a user was given is good for the first sign-in. */
 export const FIRST_PASSWORD_DAYS = 7;
@@ -48,7 +48,7 @@ function userId(id: string): number {
 const viewOf = (tenant: Tenant | undefined, id: number) => userView.show(known(tenant?.users, id, 'user'));
 
 export const users: Resource = {
-  tag: 'platform: users',
+  tag: 'users',
   pathParameters: { id: { name: 'user_id', in: 'path', required: true, schema: { type: 'integer', minimum: 1 } } },
   schemas: {
     User: userView.schema,
@@ -60,14 +60,14 @@ export const users: Resource = {
   },
   operations: {
     'GET /users': {
-      id: 'platformListUsers',
+      id: 'listUsers',
       summary: 'Users',
       allow: 'adminsAndAuditors',
       answer: json.all('User'),
       handle: (_api, { tenant }) => listReply(tenant.users.values(), userView.show),
     },
     'POST /users': {
-      id: 'platformAddUser',
+      id: 'addUser',
       summary: `Add a user; without a password one is made for the first sign-in, within ${FIRST_PASSWORD_DAYS} days`,
       allow: 'admins',
       body: json.bodyOf(newUserBody, EXAMPLE),
@@ -79,7 +79,7 @@ export const users: Resource = {
       },
     },
     'PUT /users/:id': {
-      id: 'platformChangeUser',
+      id: 'changeUser',
       summary: 'Change a user; fields that the body lacks stay',
       allow: 'admins',
       body: json.bodyOf(changeUserBody, { roles: ['validator', 'auditor'] }),
@@ -91,7 +91,7 @@ export const users: Resource = {
       },
     },
     'POST /users/:id/password': {
-      id: 'platformResetPassword',
+      id: 'resetPassword',
       summary: 'Give a user who forgot the password a new one for the next sign-in; all sessions end at once',
       allow: 'admins',
       answer: json.one('UserWithPassword'),
@@ -102,10 +102,10 @@ export const users: Resource = {
       },
     },
     'DELETE /users/:id': {
-      id: 'platformRemoveUser',
+      id: 'removeUser',
       summary: 'Remove a user, with all sessions',
       allow: 'admins',
-      ...noContent(({ commands }, { caller, path }: Call) => removeUser(commands, caller, userId(path.id))),
+      ...noContent(({ commands }, { caller, path }) => removeUser(commands, caller, userId(path.id))),
     },
   },
 };

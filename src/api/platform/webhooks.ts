@@ -123,7 +123,7 @@ function changedReply({ tenant, secret }: DirectoryChange & Partial<NewSecret>, 
 }
 
 export const webhooks: Resource = {
-  tag: 'platform: webhooks',
+  tag: 'webhooks',
   pathParameters: { id: pathText('webhook_id'), deliveryId: pathText('delivery_id') },
   schemas: {
     Webhook: webhookView.schema,
@@ -136,14 +136,14 @@ export const webhooks: Resource = {
   },
   operations: {
     'GET /webhooks': {
-      id: 'platformListWebhooks',
+      id: 'listWebhooks',
       summary: 'Webhooks',
       allow: 'adminsAndAuditors',
       answer: json.all('Webhook'),
       handle: (_api, { tenant }) => listReply(tenant.webhooks.values(), webhookView.show),
     },
     'POST /webhooks': {
-      id: 'platformCreateWebhook',
+      id: 'createWebhook',
       summary: 'Create a webhook',
       allow: 'admins',
       body: json.bodyOf(webhookBody, { url: 'https://erp.example.com/orders', custom_data: { company: 7 } }),
@@ -155,14 +155,14 @@ export const webhooks: Resource = {
       },
     },
     'GET /webhooks/:id': {
-      id: 'platformGetWebhook',
+      id: 'getWebhook',
       summary: 'One webhook',
       allow: 'adminsAndAuditors',
       answer: json.one('Webhook'),
       handle: (_api, { tenant, path: { id } }) => dataReply(webhookView.show(webhookOf(tenant, id))),
     },
     'PUT /webhooks/:id': {
-      id: 'platformChangeWebhook',
+      id: 'changeWebhook',
       summary: 'Change a webhook, or enable or disable it; fields that the body lacks stay',
       allow: 'admins',
       body: json.bodyOf(changeWebhookBody, { events: ['order.approved', 'order.status_changed'] }),
@@ -171,13 +171,13 @@ export const webhooks: Resource = {
         changedReply(await changeWebhook(commands, caller, id, body, checkWebhookTarget), id),
     },
     'DELETE /webhooks/:id': {
-      id: 'platformRemoveWebhook',
+      id: 'removeWebhook',
       summary: 'Remove a webhook',
       allow: 'admins',
-      ...noContent(({ commands }, { caller, path }: Call) => removeWebhook(commands, caller, path.id)),
+      ...noContent(({ commands }, { caller, path }) => removeWebhook(commands, caller, path.id)),
     },
     'POST /webhooks/:id/secret/rotate': {
-      id: 'platformRotateWebhookSecret',
+      id: 'rotateWebhookSecret',
       summary: 'A new signing secret; the old one signs beside it in webhook-signature for a day',
       status: 201,
       answer: json.one('WebhookWithSecret'),
@@ -186,7 +186,7 @@ export const webhooks: Resource = {
         changedReply(await rotateWebhookSecret(commands, caller, id), id),
     },
     'GET /webhooks/:id/deliveries': {
-      id: 'platformListDeliveries',
+      id: 'listDeliveries',
       work: 'list',
       summary: 'The delivery log, the newest first',
       allow: 'adminsAndAuditors',
@@ -209,7 +209,7 @@ export const webhooks: Resource = {
       },
     },
     'GET /webhooks/:id/deliveries/:deliveryId': {
-      id: 'platformGetDelivery',
+      id: 'getDelivery',
       summary: 'One delivery',
       allow: 'adminsAndAuditors',
       answer: json.one('Delivery'),
@@ -221,7 +221,7 @@ export const webhooks: Resource = {
     },
     'GET /webhooks/:id/deliveries/:deliveryId/body': {
       work: 'costly',
-      id: 'platformGetDeliveryBody',
+      id: 'getDeliveryBody',
       summary: 'What is sent: the body, and the headers that are the same at each attempt',
       description:
         'Made again from the log, as the next attempt would be. What an attempt sent was the same if its body_sha256 is this sha256.',
@@ -239,7 +239,7 @@ export const webhooks: Resource = {
       },
     },
     'POST /webhooks/:id/deliveries/:deliveryId/resend': {
-      id: 'platformResendDelivery',
+      id: 'resendDelivery',
       grows: CHANGES,
       summary: 'Send the delivery again, also one that succeeded',
       allow: 'admins',
@@ -250,7 +250,7 @@ export const webhooks: Resource = {
       },
     },
     'POST /webhooks/:id/backfill': {
-      id: 'platformBackfillWebhook',
+      id: 'backfillWebhook',
       grows: CHANGES,
       summary: 'Send the events since a time, also from before the webhook was made; or those whose delivery failed',
       allow: 'admins',
@@ -262,7 +262,7 @@ export const webhooks: Resource = {
       },
     },
     'POST /webhooks/:id/test': {
-      id: 'platformTestWebhook',
+      id: 'testWebhook',
       grows: CHANGES,
       summary: 'Send it the example of a kind of event',
       allow: 'admins',

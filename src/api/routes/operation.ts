@@ -260,6 +260,8 @@ export type Check = (api: Api, req: Request, res: Response) => void | Promise<vo
 /** Resources below one prefix. The checks run first, whether the path exists or not. */
 export type Area = {
   readonly prefix: string;
+  /** In front of the ids and tags of its operations. */
+  readonly name?: 'platform' | 'operator';
   /** Run in this order. */
   readonly checks: readonly Check[];
   readonly resources: readonly Resource[];
@@ -269,10 +271,15 @@ export type Area = {
 export type Route = ReturnType<typeof routesOf>[number];
 
 /** In the order of the table. */
-export const routesOf = ({ resources }: Area) =>
+export const routesOf = ({ name, resources }: Area) =>
   resources.flatMap((resource) =>
     Object.entries(resource.operations).map(([route, operation]) => {
       const method = METHODS.find((each) => route.startsWith(`${each} `)) ?? 'GET';
-      return { method, path: route.slice(method.length + 1), operation, resource };
+      const { id } = operation;
+      const names =
+        name === undefined
+          ? { id, tag: resource.tag }
+          : { id: `${name}${id.charAt(0).toUpperCase()}${id.slice(1)}`, tag: `${name}: ${resource.tag}` };
+      return { method, path: route.slice(method.length + 1), operation, resource, ...names };
     }),
   );
