@@ -37,8 +37,7 @@ export function twoOfEachRole(
   beforeAll(async () => {
     [engines, receiver] = await Promise.all([start(), Receiver.start()]);
     dataDir = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
-    // A busy machine may take longer than the half second of a quick delivery: no attempt is to fail here.
-    const env = { ...quickDelivery(receiver), WEBHOOK_TIMEOUT_MS: '4000', ...engines.env };
+    const env = { ...quickDelivery(receiver), ...engines.env };
     const made = await new Service(dataDir, env).createTenant('acme', 'dyn_stock_order');
     processes = ROLES.flatMap((role) =>
       Array.from({ length: role === 'projector' ? projectors : 2 }, () => ({
@@ -72,14 +71,14 @@ export function twoOfEachRole(
     return found;
   };
 
-  let exported = 0;
-
   /** An order goes its whole way: created and approved by one client, delivered, completed and read by the other. */
   async function wholeWay(one: TenantClient, other: TenantClient): Promise<void> {
     const { order } = await validatedOrder(one);
     await approve(one, order.id);
-    await receiver.received('/orders', ++exported);
-    expect(receiver.calls('/orders').filter(({ body }) => body.includes(order.id))).toHaveLength(1);
+    // A worker that is killed between a delivery and its outcome leaves it to be sent once more: others are not counted.
+    const calls = () => receiver.calls('/orders').filter(({ body }) => body.includes(order.id));
+    while (calls().length === 0) await wait(20);
+    expect(calls()).toHaveLength(1);
     await other.update('dyn_stock_order', order.id, { processing_status: 'completed' });
     await reaches(one, order.id, 'completed');
   }
