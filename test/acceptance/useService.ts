@@ -9,7 +9,7 @@ export type Run = {
 };
 
 /** Tests of what a service does look at what it has written: an answer waits until that is shown, also where the machine is busy. */
-const PATIENT = { REQUEST_TIMEOUT_MS: '60000', WRITE_WAIT_MS: '50000' };
+export const PATIENT = { REQUEST_TIMEOUT_MS: '60000', WRITE_WAIT_MS: '50000' };
 
 /**
  * Tenants of this file in a service that it shares with other files. With settings (`env`, also an empty one) the file has a

@@ -8,6 +8,7 @@ import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptanc
 import { appendByHand } from '../acceptance/logEvent.js';
 import { Receiver } from '../acceptance/receiver.js';
 import { type Service, startService } from '../acceptance/service.js';
+import { PATIENT } from '../acceptance/useService.js';
 
 const REASON = /^This tenant is not served: the event AssetTableAdded at position \d+ could not be applied\./;
 
@@ -21,7 +22,7 @@ beforeAll(async () => {
   receiver = await Receiver.start();
   service = await startService({
     tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
-    env: quickDelivery(receiver),
+    env: { ...PATIENT, ...quickDelivery(receiver) },
   });
   await addWebhook(other(), receiver.url('/other'));
   await acme().create('dyn_item', { external_id: 'before', name: 'Tea' });

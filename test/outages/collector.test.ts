@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { type Service, startService } from '../acceptance/service.js';
 import { TraceCollector } from '../acceptance/traceCollector.js';
+import { PATIENT } from '../acceptance/useService.js';
 
 const line = z.looseObject({ msg: z.string(), level: z.int(), reason: z.string().optional() });
 const linesOf = ({ log }: Service, text: string) =>
@@ -19,7 +20,7 @@ let created = 0;
 const start = async (env: { readonly [name: string]: string } = {}): Promise<void> => {
   service = await startService({
     tenants: { acme: 'dyn_stock_order' },
-    env: { ...collector.env, LOG_LEVEL: 'info', ...env },
+    env: { ...PATIENT, ...collector.env, LOG_LEVEL: 'info', ...env },
   });
 };
 beforeEach(async () => {
