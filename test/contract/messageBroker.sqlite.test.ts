@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';
+import { scaled } from '../engines/timeScale.js';
 import { describeMessageBroker } from './messageBroker.js';
 import { RecordingConsumer } from './recordingConsumer.js';
 
@@ -67,7 +68,7 @@ describe('what only the sqlite broker promises', () => {
 
 describe('sqlite broker and processes that die', () => {
   const file = join(directory, 'leases.db');
-  const leaseMs = 300;
+  const leaseMs = scaled(300);
 
   /** Another process that takes messages of the queue and never gives an outcome; resolves when it has one. */
   async function processThatHolds(queue: string, options: { file: string; leaseMs: number }): Promise<ChildProcess> {

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { createHttpsTransport, type TransportOptions, type WebhookTransport } from '#app/webhooks/httpsTransport.js';
 import { addressPolicy } from '#app/webhooks/targetAddress.js';
 import { Receiver, type Write } from '../acceptance/receiver.js';
+import { scaled } from '../engines/timeScale.js';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const DOWN = 'HTTP/1.1 503 Down\r\nContent-Length: 0\r\n\r\n';
@@ -101,7 +102,7 @@ describe('answers that count', () => {
     ['whose body is shorter than it says', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok'],
     ['with a chunk that is none', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\nzz\r\n'],
   ])('%s: the status counts, the connection is not used again', async (_, answer) => {
-    await open(bytes(answer), 'all', { totalTimeoutMs: 500 });
+    await open(bytes(answer), 'all', { totalTimeoutMs: scaled(500) });
     for (let i = 0; i < 2; i++) expect(await post()).toMatchObject({ ok: true, status: 200, responseBody: 'ok' });
     expect(receiver.connections).toBe(2);
   });

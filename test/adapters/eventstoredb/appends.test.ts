@@ -8,6 +8,7 @@ import { DoubleLog } from '../../engines/doubleLog.js';
 import { failure } from '../../engines/doubleRefusal.js';
 import { EventStoreDouble } from '../../engines/eventStoreDouble.js';
 import { TcpProxy } from '../../engines/tcpProxy.js';
+import { scaled } from '../../engines/timeScale.js';
 import { certificate } from '../../fixtures/certificate.js';
 
 const disposals: (() => Promise<void>)[] = [];
@@ -16,7 +17,7 @@ afterEach(async () => {
 });
 
 async function open(url: string, timeoutMs = 3_000): Promise<EventStore> {
-  const store = await openEventStoreDb({ url, timeoutMs });
+  const store = await openEventStoreDb({ url, timeoutMs: scaled(timeoutMs) });
   disposals.push(() => store.close());
   return store;
 }

@@ -19,7 +19,7 @@ export function describeOutages(over: string, open: () => Promise<Stoppable>): v
     let store: EventStore;
     beforeEach(async () => {
       server = await open();
-      store = await openEventStoreDb({ url: server.url, timeoutMs: 1_500 });
+      store = await openEventStoreDb({ url: server.url, timeoutMs: scaled(1_500) });
     });
     afterEach(async () => {
       await store.close();
