@@ -24,8 +24,8 @@ test('a rebuild that is cancelled in the middle leaves the tenant as it was', as
     const position = await log.item('acme', 'Last');
     await started.applied('acme', position);
     const cancelling = new AbortController();
-    const working = rebuild(started.follower, 'acme', { signal: cancelling.signal });
-    setTimeout(() => cancelling.abort(new Error('It was cancelled.')), 300);
+    const cancel = (done: number) => done > 0 && cancelling.abort(new Error('It was cancelled.'));
+    const working = rebuild(started.follower, 'acme', { signal: cancelling.signal, onProgress: cancel });
     await expect(working).rejects.toThrow('It was cancelled.');
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect(started.news.filter(({ kind }) => kind === 'parked')).toEqual([]);

@@ -63,6 +63,7 @@ describe('a link', () => {
     expect(again.text).toContain('The link was used before. Make another link: dynamic-assets console.');
     await service.restart();
     await expectRefused(service, 401, () => enter(service, link));
+    await service.becomesReady();
     expect((await operator.data('/overview')).ready).toBe(true);
   });
 
