@@ -121,8 +121,9 @@ const created = (space: string, { id, fields }: NewRecord, batch: string | null 
   return { kind: 'create', space, id: id.toLowerCase(), batch, fields };
 };
 
-const replaced = (space: string, { id, set }: ReplacedRecord, moved: { batch?: string | null }): RowEffect => {
-  return { kind: 'patch', space, id: id.toLowerCase(), ...moved, set };
+/** @param batch undefined: it stays */
+const replaced = (space: string, { id, set }: ReplacedRecord, batch?: string | null): RowEffect => {
+  return { kind: 'patch', space, id: id.toLowerCase(), ...(batch !== undefined && { batch }), set };
 };
 
 const deleted = (space: string, id: string): RecordEffect => ({ kind: 'delete', space, id: id.toLowerCase() });
@@ -144,7 +145,7 @@ export function tableEffects({ type, data }: ReferenceTableEvent, space: string)
     case 'RecordCreated':
       return [created(space, data)];
     case 'RecordChanged':
-      return [replaced(space, data, {})];
+      return [replaced(space, data)];
     case 'RecordDeleted':
       return [deleted(space, data.id)];
     case 'TableCleanedUp':
@@ -155,17 +156,14 @@ export function tableEffects({ type, data }: ReferenceTableEvent, space: string)
       return [
         ...('deleted' in data ? unpackIds(data.deleted) : []).map((id) => deleted(space, id)),
         ...('created' in data ? data.created : []).map((record) => created(space, record, batchId)),
-        ...changed.map((record) => replaced(space, record, movedTo(batchId))),
-        ...touched(space, seen, batchId),
+        ...changed.map((record) => replaced(space, record, batchId)),
+        ...(seen === '' || batchId === undefined
+          ? []
+          : [{ kind: 'touch', space, ids: unpackIds(seen), batch: batchId } as const]),
       ];
     }
   }
 }
-
-const movedTo = (batch: string | null | undefined) => (batch === undefined ? {} : { batch });
-
-const touched = (space: string, seen: string, batch: string | null | undefined): readonly RowEffect[] =>
-  seen === '' || batch === undefined ? [] : [{ kind: 'touch', space, ids: unpackIds(seen), batch }];
 
 export function orderEffects(event: OrderEvent, id: string, orderModel: string): readonly RecordEffect[] {
   if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {

@@ -12,6 +12,7 @@ import {
   type SpaceRef,
   type SpaceState,
 } from '../ports/rowStore.js';
+import type { Cancellation } from '../supervision/cancellation.js';
 import { notApplied } from './tenantTexts.js';
 
 /** What the follower tells. */
@@ -103,7 +104,7 @@ export class Progress {
         // A follower that shares the tenants with others speaks of its own ones.
         if (!this.isTold) return;
         for (const tenant of [...this.#waiting.keys(), ...this.#lacked.keys()])
-          if (this.#isRead(tenant)) this.#end(tenant, news.position);
+          if (!this.#marks.has(tenant)) this.#end(tenant, news.position);
         return;
       case 'behind':
         this.#behind = news.since;
@@ -149,11 +150,6 @@ export class Progress {
       : `The rows of this tenant are ${seconds} seconds behind what was written, more than the ${this.#maxStalenessSeconds} that are allowed.`;
   }
 
-  /** Whether `read` speaks of the tenant. */
-  #isRead(tenant: string): boolean {
-    return !this.#marks.has(tenant);
-  }
-
   /**
    * Resolves true as soon as the tenant's rows show the position, and false after the time; at once while the tenant is parked
    * or filled.
@@ -161,7 +157,7 @@ export class Progress {
    */
   async waitFor(tenant: string, position: Position, timeoutMs: number): Promise<boolean> {
     if ((this.#positions.get(tenant) ?? 0) >= position) return true;
-    if (!this.#isRead(tenant)) return false;
+    if (this.#marks.has(tenant)) return false;
     if (this.isTold && this.#read >= position) return true;
     const waiters = this.#waiting.get(tenant) ?? new Set();
     this.#waiting.set(tenant, waiters);
@@ -244,34 +240,36 @@ const FIRST_ROWS_MS = 2_000;
  * @throws RowsUnavailableError from reads of a tenant whose rows are not shown now
  */
 export function shownRows(rows: RowReads, progress: Pick<Progress, 'refusal' | 'waitFor'>): RowReads {
-  const shown = async <Answer>(tenant: string, ask: () => Promise<Answer>): Promise<Answer> => {
-    const requireShown = (): void => {
-      const refusal = progress.refusal(tenant);
-      if (refusal !== undefined) throw new RowsUnavailableError(refusal);
-    };
-    requireShown();
-    const answer = await ask();
-    // They may have been set aside meanwhile.
-    requireShown();
-    return answer;
+  const requireShown = (tenant: string): void => {
+    const refusal = progress.refusal(tenant);
+    if (refusal !== undefined) throw new RowsUnavailableError(refusal);
   };
-  const shownIn =
-    <Arguments extends readonly unknown[], Answer extends { readonly state: SpaceState }>(
-      read: (space: SpaceRef, ...asked: Arguments) => Promise<Answer>,
+  const shown =
+    <Query, Answer extends { readonly state: SpaceState }>(
+      read: (space: SpaceRef, query: Query, cancellation?: Cancellation) => Promise<Answer>,
     ) =>
-    async (space: SpaceRef, ...asked: Arguments): Promise<Answer> => {
-      const ask = () => shown(space.tenant, () => read.call(rows, space, ...asked));
-      let answer = await ask();
-      // A tenant begins with rows: it has just been created, or they are lost, and that is not told of yet.
-      if (answer.state.progress === 0 && (await progress.waitFor(space.tenant, 1, FIRST_ROWS_MS))) answer = await ask();
-      if (answer.state.progress === 0) throw new RowsUnavailableError('The rows of this tenant are being made.');
-      return answer;
+    async (space: SpaceRef, query: Query, cancellation?: Cancellation): Promise<Answer> => {
+      for (let isFirst = true; ; isFirst = false) {
+        requireShown(space.tenant);
+        const answer = await read.call(rows, space, query, cancellation);
+        // They may have been set aside meanwhile.
+        requireShown(space.tenant);
+        if (answer.state.progress > 0) return answer;
+        // A tenant begins with rows: it has just been created, or they are lost, and that is not told of yet.
+        if (!isFirst || !(await progress.waitFor(space.tenant, 1, FIRST_ROWS_MS)))
+          throw new RowsUnavailableError('The rows of this tenant are being made.');
+      }
     };
   return {
-    rows: shownIn(rows.rows),
-    page: shownIn(rows.page),
-    versions: shownIn(rows.versions),
-    spaces: (tenant) => shown(tenant, () => rows.spaces(tenant)),
+    rows: shown(rows.rows),
+    page: shown(rows.page),
+    versions: shown(rows.versions),
+    async spaces(tenant) {
+      requireShown(tenant);
+      const spaces = await rows.spaces(tenant);
+      requireShown(tenant);
+      return spaces;
+    },
     progress: (tenant) => rows.progress(tenant),
     close: () => rows.close(),
   };

@@ -109,12 +109,13 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
     progress: async (tenant) => on(tenant, (rows) => rows.progress()),
     async apply(tenant, slice) {
       reached = Math.max(reached, slice.position);
-      const applied = (rows: TenantRows): boolean => {
-        const position = rows.position();
-        if (position < (slice.after ?? 0)) throw new UnusableRowsError('They were replaced while they were written.');
-        return position >= slice.position || applySlice(rows, slice);
-      };
-      return on(tenant, (rows) => writing(rows, () => applied(rows)), true);
+      const applied = (rows: TenantRows) =>
+        writing(rows, () => {
+          const position = rows.position();
+          if (position < (slice.after ?? 0)) throw new UnusableRowsError('They were replaced while they were written.');
+          return position >= slice.position || applySlice(rows, slice);
+        });
+      return on(tenant, applied, true);
     },
     async tenants() {
       const running = { state: 'running', position: reached, logBytes: 0 } as const;
