@@ -3,9 +3,21 @@ import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { keyOf, type Row, sortValue } from '../../../domain/spaces.js';
 import { RowRefusedError, type RowWrite, type Slice } from '../../../ports/rowStore.js';
-import type { Connection } from './connection.js';
-import { dropIndexes, TextChanges } from './indexes.js';
-import { AMONG_IDS, baseOf, COLUMNS, idCell, idList, SLOTS, type Space, slotCells, slotsOf } from './layout.js';
+import type { Connection, Index } from './connection.js';
+import { dropIndexes, textColumn } from './indexes.js';
+import {
+  AMONG_IDS,
+  baseOf,
+  type Cell,
+  COLUMNS,
+  idCell,
+  idList,
+  numberOf,
+  SLOTS,
+  type Space,
+  slotCells,
+  slotsOf,
+} from './layout.js';
 import { valueSql } from './pages.js';
 
 const INSERT = `INSERT INTO rows (${COLUMNS}) VALUES (${COLUMNS.replaceAll(/\w+/g, '?')})`;
@@ -182,5 +194,46 @@ class Changes {
     const row = this.#rowOf(space, id);
     if (row === undefined) throw new RowRefusedError(`"${space.name}" has no row ${id}, which the event changes.`);
     return row;
+  }
+}
+
+/**
+ * What a transaction changes of texts with trigrams. FTS5 writes out what it holds whenever a row comes out of order, and
+ * whenever another table is written by a statement with a savepoint: so they are written last, index by index, in the order of
+ * rows.
+ */
+class TextChanges {
+  readonly #indexes: readonly { readonly name: string; readonly upto: number; readonly slot: number }[];
+  /** Values of the columns of each row by its n: of those with trigrams before, of all now. None now: it is deleted. */
+  readonly #changes = new Map<number, { readonly before: readonly Cell[]; readonly now: readonly Cell[] }>();
+
+  constructor(
+    private readonly connection: Connection,
+    indexes: readonly Index[],
+  ) {
+    this.#indexes = indexes.flatMap(({ name, spec, upto }) => {
+      const column = textColumn(spec);
+      return column === undefined || upto === null ? [] : [{ name, upto, slot: SLOTS.indexOf(column) }];
+    });
+  }
+
+  note(row: number, now: readonly Cell[] = []): void {
+    const n = numberOf(row);
+    if (!this.#indexes.some(({ upto }) => n <= upto)) return;
+    const sql = `SELECT ${this.#indexes.map(({ slot }) => SLOTS[slot])} FROM rows WHERE row = ?`;
+    const texts = () => Object.values(this.connection.query<Record<string, Cell>>(sql).get(row) ?? []);
+    this.#changes.set(n, { before: this.#changes.get(n)?.before ?? texts(), now });
+  }
+
+  write(): void {
+    const changes = [...this.#changes].sort(([a], [b]) => a - b);
+    for (const [i, { name, upto, slot }] of this.#indexes.entries())
+      for (const [n, { before, now }] of changes) {
+        const [old = null, next = null] = [before[i], now[slot]];
+        if (old === next || n > upto) continue;
+        if (old !== null)
+          this.connection.run(`INSERT INTO ${name} (${name}, rowid, c) VALUES ('delete', ?, ?)`, n, old);
+        if (next !== null) this.connection.run(`INSERT INTO ${name} (rowid, c) VALUES (?, ?)`, n, next);
+      }
   }
 }

@@ -4,8 +4,8 @@
  * rows that were created since one by one, so writes of new rows make no trigrams: a list that this takes long asks for them.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Connection, type Index } from './connection.js';
-import { baseOf, type Cell, numberOf, openTenantFile, SLOTS } from './layout.js';
+import { Connection } from './connection.js';
+import { baseOf, type Cell, numberOf, openTenantFile } from './layout.js';
 
 /** More indexes on one table would slow every write down. */
 const MOST_INDEXES = 40;
@@ -15,7 +15,7 @@ const PAUSE_MS = 2;
 
 export const OF_TEXT = 'text ';
 /** The column whose trigrams the index has; undefined: it is no such index. */
-const textColumn = (spec: string): string | undefined =>
+export const textColumn = (spec: string): string | undefined =>
   spec.startsWith(OF_TEXT) ? spec.slice(OF_TEXT.length) : undefined;
 
 export async function makeIndex(file: string, space: string, spec: string): Promise<void> {
@@ -64,51 +64,5 @@ export function dropIndexes(connection: Connection, names: readonly string[]): v
     connection.db.exec(`DROP ${name.includes('_text_') ? 'TABLE' : 'INDEX'} ${name}`);
     const space = connection.column<number>('DELETE FROM indexes WHERE name = ? RETURNING space').get(name) ?? 0;
     connection.run('UPDATE spaces SET shape = shape + 1 WHERE space = ?', space);
-  }
-}
-
-/**
- * What a transaction changes of texts with trigrams. FTS5 writes out what it holds whenever a row comes out of order, and
- * whenever another table is written by a statement with a savepoint: so they are written last, index by index, in the order of
- * rows.
- */
-export class TextChanges {
-  readonly #indexes: readonly { readonly name: string; readonly upto: number; readonly slot: number }[];
-  /** Values of the columns of each row by its n: of those with trigrams before, of all now. None now: it is deleted. */
-  readonly #changes = new Map<number, { readonly before: readonly Cell[]; readonly now: readonly Cell[] }>();
-
-  constructor(
-    private readonly connection: Connection,
-    indexes: readonly Index[],
-  ) {
-    this.#indexes = indexes.flatMap(({ name, spec, upto }) => {
-      const column = textColumn(spec);
-      return column === undefined || upto === null ? [] : [{ name, upto, slot: SLOTS.indexOf(column) }];
-    });
-  }
-
-  note(row: number, now: readonly Cell[] = []): void {
-    const n = numberOf(row);
-    if (!this.#indexes.some(({ upto }) => n <= upto)) return;
-    this.#changes.set(n, { before: this.#changes.get(n)?.before ?? this.#textsOf(row), now });
-  }
-
-  #textsOf(row: number): readonly Cell[] {
-    const columns = this.#indexes.map(({ slot }) => SLOTS[slot]);
-    return Object.values(
-      this.connection.query<Record<string, Cell>>(`SELECT ${columns} FROM rows WHERE row = ?`).get(row) ?? [],
-    );
-  }
-
-  write(): void {
-    const changes = [...this.#changes].sort(([a], [b]) => a - b);
-    for (const [i, { name, upto, slot }] of this.#indexes.entries())
-      for (const [n, { before, now }] of changes) {
-        const [old = null, next = null] = [before[i], now[slot]];
-        if (old === next || n > upto) continue;
-        if (old !== null)
-          this.connection.run(`INSERT INTO ${name} (${name}, rowid, c) VALUES ('delete', ?, ?)`, n, old);
-        if (next !== null) this.connection.run(`INSERT INTO ${name} (rowid, c) VALUES (?, ?)`, n, next);
-      }
   }
 }

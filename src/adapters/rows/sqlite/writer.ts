@@ -69,10 +69,6 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
   const moved = new Set<string>();
   files.removeRemains();
 
-  const failed = (tenant: string, error: unknown): never => {
-    moved.add(tenant);
-    throw error;
-  };
   const store = (change: Partial<Kept>): void => {
     kept = { ...kept, ...change, reached };
     const draft = join(directory, `${FOLLOWER_FILE}-next`);
@@ -142,8 +138,10 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
       if (next !== undefined) {
         const flushed = [...moved];
         moved.clear();
-        const flush = (tenant: string) => files.flush(tenant).catch((error: unknown) => failed(tenant, error));
-        await Promise.all(flushed.map(flush));
+        await Promise.all(flushed.map((tenant) => files.flush(tenant))).catch((error: unknown) => {
+          for (const tenant of flushed) moved.add(tenant);
+          throw error;
+        });
         // From the beginning after all rows were removed.
         if (next.position === 0) reached = 0;
         store({ checkpoint: next });
