@@ -4,9 +4,11 @@ import type { Answer } from '../http.js';
 import { expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
 
-/** Asks in turn until it is served. */
-async function untilServed(ask: () => Promise<Answer>): Promise<void> {
-  while ((await ask()).status === 429);
+/** Asks in turn until it is served, or refused: a busy machine may take so long that more requests are free meanwhile. */
+async function until(isSo: (status: number) => boolean, ask: () => Promise<Answer>): Promise<Answer> {
+  let answer = await ask();
+  while (!isSo(answer.status)) answer = await ask();
+  return answer;
 }
 
 describe('as long as the operator sets none', () => {
@@ -38,12 +40,13 @@ describe('as long as the operator sets none', () => {
       expect(headers.ratelimit).toMatch(/r=[0-2]/);
     }
     expect(answers[0]?.headers.ratelimit).toBe('"client";r=2;t=0');
-    const refused = await expectRefused(run.service, 429, () => acme().postRecord('dyn_item', { name: 'X' }));
+    const post = () => acme().postRecord('dyn_item', { name: 'X' });
+    const refused = await expectRefused(run.service, 429, () => until((status) => status === 429, post));
     expect(refused.body).toEqual({ message: 'Too many requests.', error: expect.any(String) });
     expect(refused.headers).toMatchObject({ 'retry-after': '1', ratelimit: expect.stringMatching(/r=0/) });
     expect((await list(access_token)).status).toBe(200);
     expect((await run.tenant('other').getList('dyn_item')).status).toBe(200);
-    await untilServed(() => list());
+    await until((status) => status !== 429, list);
   });
 });
 
