@@ -28,6 +28,7 @@ import {
 import type { DeliverySubject, DisabledCause } from '../domain/webhook/events.js';
 import { EventStoreUnavailableError } from '../ports/eventStore.js';
 import type { Outcome, ReceivedMessage } from '../ports/messageBroker.js';
+import { RowsUnavailableError } from '../ports/rowStore.js';
 import { failSpan, startSpan } from '../ports/tracing.js';
 import { doubled, retry } from '../supervision/keepRunning.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
@@ -90,6 +91,8 @@ export async function deliver(parts: DeliveryParts, { body, redeliveries }: Rece
   try {
     return await proceed(parts, job, pass, redeliveries);
   } catch (error) {
+    // The tenant was deleted meanwhile, with its rows.
+    if (commands.directory.wasDeleted(job.tenant)) return DONE;
     // A fault of the service (the log cannot be reached), not of the receiver. The stream says how far the delivery had
     // come.
     logger.error({ err: error, ...job, delayMs: faultMs }, 'webhook delivery is put off');
@@ -113,6 +116,8 @@ async function proceed(parts: DeliveryParts, job: DeliveryJob, pass: Pass, redel
     return DONE;
   }
   for (;;) {
+    // The tenant may have been deleted since the message came.
+    if (commands.directory.wasDeleted(job.tenant)) return DONE;
     const step = nextStep(loaded.delivery, commands.now(), settings.attemptLimitMs);
     switch (step.kind) {
       case 'over':
@@ -240,9 +245,14 @@ export async function disableIfLost(
     logger.warn({ tenant, webhookId, cause, reason }, 'webhook is disabled');
   };
   if (status === GONE) return disable('gone', 'The receiver answered 410 Gone.');
-  // A delivery log that is behind may not show the last success yet.
-  if (!(await commands.progress.waitFor(tenant, position, CATCH_UP_MS))) return;
-  const failingSince = await commands.queries.deliveries.failingSince(tenant, webhookId);
+  // A delivery log that is behind, or cannot be read now, may not show the last success.
+  const failingSince = await commands.progress
+    .waitFor(tenant, position, CATCH_UP_MS)
+    .then((isShown) => (isShown ? commands.queries.deliveries.failingSince(tenant, webhookId) : undefined))
+    .catch((error: unknown) => {
+      if (error instanceof RowsUnavailableError) return undefined;
+      throw error;
+    });
   const latest = Date.parse(commands.now()) - DISABLE_AFTER_MS;
   // Changing or enabling a webhook gives it the full time again.
   if (failingSince !== undefined && Date.parse(failingSince) <= latest && Date.parse(webhook.startedAt) <= latest)

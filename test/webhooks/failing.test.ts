@@ -4,6 +4,7 @@ import { newId } from '#app/commands/clock.js';
 import { loadDelivery } from '#app/commands/webhooks/deliveryStream.js';
 import { changeWebhook, createWebhook, disableWebhook } from '#app/commands/webhooks/settings.js';
 import { deliveryStream } from '#app/domain/streams.js';
+import { RowsUnavailableError } from '#app/ports/rowStore.js';
 import { disableIfLost } from '#app/webhooks/deliver.js';
 import { callerOf, Logged, TENANT } from './logged.js';
 
@@ -56,6 +57,17 @@ test.each([
   await fail(deliveryId);
   if (expected === undefined) expect(disabled(id)).toBeUndefined();
   else expect(disabled(id)).toMatchObject(expected);
+});
+
+test('where its delivery log cannot be read, as while rows are made or its tenant is deleted, the next failure decides', async () => {
+  const { id, deliveryId } = await madeHoursAgo(121, 'DeliveryAttemptFailed');
+  const { deliveries } = logged.commands.queries;
+  const read = jest.spyOn(deliveries, 'failingSince').mockRejectedValueOnce(new RowsUnavailableError('They are made.'));
+  await fail(deliveryId);
+  expect(disabled(id)).toBeUndefined();
+  read.mockRestore();
+  await fail(deliveryId);
+  expect(disabled(id)).toMatchObject({ cause: 'failing' });
 });
 
 test('it has as long again when it is enabled', async () => {
