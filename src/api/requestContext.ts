@@ -68,19 +68,6 @@ export class RequestContext {
     this.deadline = new RequestDeadline(timeoutMs - ANSWER_MS, tookTooLong);
   }
 
-  /** Id and name of the client or user, for the log; undefined before authentication. */
-  get named(): { readonly id: string; readonly name: string | undefined } | undefined {
-    const actor = this.principal?.actor;
-    if (actor === undefined) return undefined;
-    const name = actor.kind === 'user' ? actor.name : this.#tenant?.clients.get(actor.id)?.name;
-    return { id: actor.id, name };
-  }
-
-  /** Whether an API client sent the request; false before authentication. */
-  get isClient(): boolean {
-    return this.principal?.actor.kind === 'client';
-  }
-
   /** Calls this when the answer is sent or the client has disconnected; immediately if that has happened. */
   atEnd(act: () => void): void {
     if (this.#hasEnded) act();
@@ -119,11 +106,11 @@ export class RequestContext {
   }
 
   /** A caller for what the service itself notes about the request. */
-  callerAs(actor: Actor): Caller {
+  callerAs(actor: Actor, tenant = this.tenant.name): Caller {
     const { requestId } = this;
     const request = { method: this.#req.method, path: loggedPath(this.#req) };
     const ids = { correlationId: requestId, causationId: requestId, traceparent: traceparentOf(this.span) };
-    return { tenant: this.tenant.name, actor, ...ids, request };
+    return { tenant, actor, ...ids, request };
   }
 }
 
@@ -138,13 +125,17 @@ type Watchers = { readonly log: Logger; readonly metrics: ServiceMetrics; readon
 /** A line of the access log (docs/operations.md). It has nothing of the query, the header fields or the body. */
 function accessLine(req: Request, route: string, status: number, seconds: number): object {
   const { method, context } = req;
-  const { requestId, named } = context;
+  const { requestId, principal } = context;
+  const { actor } = principal ?? {};
+  const isNamed = actor?.kind === 'client' || actor?.kind === 'user';
+  const named = actor && { id: actor.id, name: isNamed ? actor.name : undefined };
+  const isClient = actor?.kind === 'client';
   // pino leaves out undefined values. One literal: spreading several objects would double the cost of this function.
   return {
     requestId,
     tenant: context.tenantName,
-    client: context.isClient ? named : undefined,
-    user: context.isClient ? undefined : named,
+    client: isClient ? named : undefined,
+    user: isClient ? undefined : named,
     method,
     route: context.mount + route || 'unmatched',
     path: loggedPath(req),

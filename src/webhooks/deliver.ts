@@ -34,7 +34,7 @@ import { doubled, retry } from '../supervision/keepRunning.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
 import type { Gate, Pass } from './gate.js';
 import type { WebhookTransport } from './httpsTransport.js';
-import { type DeliveryJob, deliveryJob } from './queue.js';
+import { type DeliveryJob, DONE, deliveryJob, retryIn } from './queue.js';
 import { makeBody, sha256Of, signedRequest } from './webhookRequest.js';
 
 /** Everything that a delivery needs. */
@@ -67,9 +67,6 @@ const TURN_MS = { shortest: 50, longest: 15_000 };
 const UNREQUESTED_MS = 3_600_000;
 /** A delivery is redelivered this long after the one before it is due. */
 const AFTER_PREVIOUS_MS = 5;
-
-const DONE: Outcome = { kind: 'done' };
-const retryIn = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
 
 /** Handles the message that a delivery is due. @returns what the broker does with the message */
 export async function deliver(parts: DeliveryParts, { body, redeliveries }: ReceivedMessage): Promise<Outcome> {

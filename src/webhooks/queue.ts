@@ -1,7 +1,10 @@
 /** The messages that relay, deliveries and ranges exchange through the broker. */
 import { z } from 'zod';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/catalogue.js';
-import type { Message } from '../ports/messageBroker.js';
+import type { Message, Outcome } from '../ports/messageBroker.js';
+
+export const DONE: Outcome = { kind: 'done' };
+export const retryIn = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
 
 export const DELIVERY_QUEUE = 'webhook-deliveries';
 

@@ -5,7 +5,7 @@
  * from the events.
  */
 import { v5 } from 'uuid';
-import type { Caller, Commands } from '../commands/context.js';
+import type { Caller } from '../commands/context.js';
 import { streamPages } from '../commands/logReads.js';
 import { loadOrder } from '../commands/orders/orderStream.js';
 import { firstDeliveryId } from '../commands/webhooks/deliveryStream.js';
@@ -25,16 +25,10 @@ import {
   streamsOf,
   subscriptionOf,
 } from './deliveryRequests.js';
-import { BACKFILL_QUEUE, deliveryMessage, type RangeJob, rangeJob, rangeMessage } from './queue.js';
+import { BACKFILL_QUEUE, DONE, deliveryMessage, type RangeJob, rangeJob, rangeMessage, retryIn } from './queue.js';
 import { publishWork, type RelayDeps, relayRequests } from './relay.js';
 
-export type RangeDeps = Pick<RelayDeps, 'broker'> & {
-  readonly commands: Commands;
-};
-
 const BACKFILL = { kind: 'system', id: 'webhook-backfill' } as const;
-const DONE: Outcome = { kind: 'done' };
-const retryIn = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
 
 /** Deliveries that are resumed with one publish to the broker. */
 const PAGE = 200;
@@ -55,7 +49,7 @@ const TENANTS_AT_ONCE = 4;
 const SERVED_MS = { first: 20, longest: 10_000 };
 
 /** Runs until the signal ends it, then until the work in flight has ended. */
-export async function runRanges(deps: RangeDeps, signal: AbortSignal): Promise<void> {
+export async function runRanges(deps: RelayDeps, signal: AbortSignal): Promise<void> {
   const served = new Set<string>();
   await deps.broker.consume(BACKFILL_QUEUE, { concurrency: TENANTS_AT_ONCE, signal }, async (message) => {
     const { success, data: job } = rangeJob.safeParse(message.body);
@@ -71,7 +65,7 @@ export async function runRanges(deps: RangeDeps, signal: AbortSignal): Promise<v
   });
 }
 
-async function work(deps: RangeDeps, job: RangeJob, redeliveries: number, signal: AbortSignal): Promise<Outcome> {
+async function work(deps: RelayDeps, job: RangeJob, redeliveries: number, signal: AbortSignal): Promise<Outcome> {
   const { eventStore, directory } = deps.commands;
   const { task, tenant, webhookId, position } = job;
   // The log was put back to an older copy, which does not have the range.
@@ -89,7 +83,7 @@ async function work(deps: RangeDeps, job: RangeJob, redeliveries: number, signal
 
 /** Reads on until something was requested; what the relay left out, for as long as a step may take. */
 async function step(
-  deps: RangeDeps,
+  deps: RelayDeps,
   job: RangeJob,
   subscriptions: readonly Subscription[],
   signal: AbortSignal,
@@ -126,7 +120,7 @@ async function step(
  * still waits for it.
  */
 async function failedOf(
-  { commands: { eventStore, queries } }: RangeDeps,
+  { commands: { eventStore, queries } }: RelayDeps,
   requests: readonly DeliveryRequest[],
 ): Promise<readonly DeliveryRequest[]> {
   const failed: DeliveryRequest[] = [];
@@ -155,7 +149,7 @@ const callerOf = ({ tenant, eventId: causationId, correlationId }: RangeJob): Ca
  * The webhook was enabled. Nothing was requested, and no message kept, while it was disabled: each open delivery gets a
  * message, and then what happened meanwhile is requested.
  */
-async function resume(deps: RangeDeps, job: RangeJob, webhook: Webhook): Promise<Outcome> {
+async function resume(deps: RelayDeps, job: RangeJob, webhook: Webhook): Promise<Outcome> {
   const { broker, commands } = deps;
   // When it was enabled several times in a row, only the last is to publish messages.
   if (webhook.disabled === undefined && (webhook.enabledAt ?? job.position) === job.position) {
@@ -168,7 +162,7 @@ async function resume(deps: RangeDeps, job: RangeJob, webhook: Webhook): Promise
 }
 
 /** Their own messages have ended, or wait for an attempt, so these have new ids. */
-async function publishOpen({ commands: { queries }, broker }: RangeDeps, job: RangeJob): Promise<void> {
+async function publishOpen({ commands: { queries }, broker }: RelayDeps, job: RangeJob): Promise<void> {
   const { tenant, webhookId, eventId, position: enabledAt } = job;
   let query: DeliveryQuery = { webhookId, state: 'open', order: 'oldest', limit: PAGE };
   for (;;) {
@@ -186,7 +180,7 @@ async function publishOpen({ commands: { queries }, broker }: RangeDeps, job: Ra
 
 /** Position of the event that had disabled the webhook. */
 async function disabledBefore(
-  { commands: { eventStore } }: RangeDeps,
+  { commands: { eventStore } }: RelayDeps,
   { tenant, webhookId, position }: RangeJob,
 ): Promise<Position | undefined> {
   const stream = webhooksStream(tenant);
@@ -201,7 +195,7 @@ async function disabledBefore(
 }
 
 async function hasRoom(
-  { commands }: RangeDeps,
+  { commands }: RelayDeps,
   { tenant, webhookId, position, requested }: RangeJob,
 ): Promise<boolean> {
   const { eventStore, queries, progress } = commands;

@@ -1,20 +1,13 @@
 /** The webhook path of one process: relay, ranges and deliveries, each kept running. */
-import type { Application } from '../commands/application.js';
-import { BrokerUnavailableError, type MessageBroker } from '../ports/messageBroker.js';
+import { BrokerUnavailableError } from '../ports/messageBroker.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { type DeliveryParts, deliver } from './deliver.js';
 import { Gate } from './gate.js';
 import { DELIVERY_QUEUE } from './queue.js';
 import { runRanges } from './ranges.js';
-import { runRelay } from './relay.js';
+import { type RelayDeps, runRelay } from './relay.js';
 
-export type WebhookDeps = Pick<DeliveryParts, 'transport' | 'logger' | 'metrics' | 'tracer'> & {
-  readonly commands: Application;
-  readonly broker: MessageBroker;
-  readonly settings: WebhookSettings;
-  /** See `RelayDeps`. */
-  readonly acceptLog?: boolean;
-};
+type WebhookDeps = Omit<DeliveryParts, 'gate'> & RelayDeps & { readonly settings: WebhookSettings };
 
 export type WebhookSettings = DeliveryParts['settings'] & {
   /** Concurrent attempts. */
@@ -29,7 +22,7 @@ const RESTART_BACKOFF = { firstMs: 500, longestMs: 5_000 };
 
 /** Starts all three and restarts each one that fails. `stop` waits for the attempts in flight. */
 export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
-  const { commands, broker, settings, logger, metrics, acceptLog = false } = deps;
+  const { broker, settings, logger, metrics } = deps;
   const { concurrency: slots } = settings;
   const inFlight = IN_FLIGHT_PER_SLOT * slots;
   const gate = new Gate({
@@ -54,11 +47,10 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
         logger[level]({ err: error, delayMs }, `${name} failed and is started again`);
       },
     });
-  const relay = { commands, broker, acceptLog };
   const running = [
     // Each process that relays would publish all messages again, and append all requests.
-    keep('webhook relay', () => broker.lead('webhook-relay', signal, (leading) => runRelay(relay, leading))),
-    keep('webhook replays', () => runRanges({ commands, broker }, signal)),
+    keep('webhook relay', () => broker.lead('webhook-relay', signal, (leading) => runRelay(deps, leading))),
+    keep('webhook replays', () => runRanges(deps, signal)),
     keep('webhook deliveries', () =>
       broker.consume(DELIVERY_QUEUE, { concurrency: inFlight, signal }, (message) => deliver(delivery, message)),
     ),

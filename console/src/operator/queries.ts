@@ -107,7 +107,9 @@ export const tenantsQuery = (search: string) =>
   infiniteQueryOptions({
     queryKey: ['operator', 'tenants', search],
     queryFn: ({ pageParam: cursor }) =>
-      bodyOf(api.GET('/api/v1/operator/tenants', { params: { query: { search, cursor } as object } })),
+      bodyOf(
+        api.GET('/api/v1/operator/tenants', { params: { query: { search: search || undefined, cursor } as object } }),
+      ),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: nextPage,
     placeholderData: (before) => before,

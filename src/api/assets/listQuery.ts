@@ -3,7 +3,7 @@
  * and `filter[<field>][<operator>]=` for a typed value; and what lists without page numbers have in common.
  */
 import { z } from 'zod';
-import { dateTime } from '../../commands/body.js';
+import { dateTime, shortText } from '../../commands/body.js';
 import {
   ALWAYS_SORTABLE,
   type AssetField,
@@ -294,13 +294,7 @@ export const cursorLike = (form: RegExp) =>
 export const revisionCursor = cursorLike(/^\d{1,15}$/);
 
 /** An exact value, such as an id or a name. */
-export const exactText = (description: string) =>
-  z
-    .string()
-    .min(1, 'must not be empty.')
-    .max(MAX_STRING_LENGTH, `must have at most ${MAX_STRING_LENGTH} characters.`)
-    .optional()
-    .describe(description);
+export const exactText = (description: string) => shortText.optional().describe(description);
 
 /** A time, or a day to which this time of day is added. UTC if no zone is given. */
 const timeOf = (timeOfDay: string, description: string) =>

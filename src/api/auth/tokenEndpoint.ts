@@ -76,7 +76,10 @@ export const tokenEndpoint: Resource = {
         const tenant = req.context.tenant.name;
         const request = readTokenRequest(body, req.headers.authorization);
         const { client, secretHash } = await authenticated(api, tenant, request, networkOfRequest(req));
-        req.context.principal = { actor: { kind: 'client', id: client.clientId }, permissions: new Set() };
+        req.context.principal = {
+          actor: { kind: 'client', id: client.clientId, name: client.name },
+          permissions: new Set(),
+        };
         const scopes = grantedScopes(client, request.scopes);
         const credential = credentialOf(secretHash);
         noteUse(api, req.context, client);

@@ -1,7 +1,8 @@
 /** The event log or one of its streams, the latest events first: `/api/v1/operator/log`. */
 import { z } from 'zod';
+import { shortText } from '../../commands/body.js';
 import { streamPages } from '../../commands/logReads.js';
-import { MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
+import { MAX_SHORT_PAGE } from '../../domain/limits.js';
 import { isProvable } from '../../domain/streams.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { revisionCursor } from '../assets/listQuery.js';
@@ -12,10 +13,7 @@ import type { Call, Reply, Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 
 /** `cursor`: the last entry of the page before, by its position in the log or its revision in the stream. */
-const logQuery = z.strictObject({
-  stream: z.string().max(MAX_STRING_LENGTH, 'is too long.').optional(),
-  cursor: revisionCursor,
-});
+const logQuery = z.strictObject({ stream: shortText.optional(), cursor: revisionCursor });
 
 const eventView = json.view<RecordedEvent>({
   position: json.count,

@@ -1,8 +1,7 @@
 /** Work on the rows of tenants: `/api/v1/operator/jobs`. */
 import { z } from 'zod';
-import { parseBody } from '../../commands/body.js';
+import { parseBody, shortText } from '../../commands/body.js';
 import { ConflictError, ValidationError } from '../../commands/context.js';
-import { MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { JOB_KINDS, JOB_OUTCOMES, JOB_STATES, type JobRequest, type RowJob } from '../../projections/rowJobs.js';
 import type { Api, ParkedView } from '../deps.js';
 import { tooManyRequests } from '../errors.js';
@@ -46,7 +45,7 @@ const jobSchemas: json.Schemas = {
 
 const jobBody = z.strictObject({
   kind: z.enum(JOB_KINDS, `must be one of ${JOB_KINDS.join(', ')}.`),
-  tenant: z.string('must be a string.').max(MAX_STRING_LENGTH, 'is too long.').optional(),
+  tenant: shortText.optional(),
 });
 
 /** @throws ValidationError for a tenant that does not exist */

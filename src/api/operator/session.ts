@@ -13,10 +13,7 @@ import type { Principal } from '../requestContext.js';
 import { type Check, dataReply, type Resource } from '../routes/operation.js';
 import { addressOfRequest, networkOfRequest } from '../senderAddress.js';
 
-const MAX_LINK_LENGTH = 2_048;
-const body = z.strictObject({
-  token: z.string('must be a string.').max(MAX_LINK_LENGTH, `must be at most ${MAX_LINK_LENGTH} characters.`),
-});
+const body = z.strictObject({ token: z.string('must be a string.') });
 
 const NEW_LINK = 'Make another link: dynamic-assets console.';
 /** @param reason printable ASCII without quotes */
@@ -75,19 +72,10 @@ export const operatorSessions: Resource = {
 };
 
 /** @param tenant '' for none */
-export function operatorsCaller(
-  { context: { requestId, deadline } }: Request,
-  operator: string,
-  tenant: string,
-): Caller {
-  return {
-    tenant,
-    actor: { kind: 'operator', id: operator },
-    correlationId: requestId,
-    causationId: requestId,
-    deadline,
-  };
-}
+export const operatorsCaller = ({ context }: Request, operator: string, tenant: string): Caller => ({
+  ...context.callerAs({ kind: 'operator', id: operator }, tenant),
+  deadline: context.deadline,
+});
 
 /** The log decides which process used the link first. @throws HttpError 401 */
 async function spend(api: Api, req: Request, { jti: link, operator }: OperatorToken): Promise<void> {

@@ -4,7 +4,7 @@ import { parseBody, shortText } from '../../commands/body.js';
 import { openTenant } from '../../commands/identity/tenants.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
-import { MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
+import { MAX_SHORT_PAGE } from '../../domain/limits.js';
 import { linkedReply } from '../assets/pages.js';
 import type { Api, ParkedView } from '../deps.js';
 import { notFound } from '../errors.js';
@@ -15,9 +15,8 @@ import { parametersIn, parseQuery } from '../routes/query.js';
 import { parkedView } from './projections.js';
 import { operatorsCaller } from './session.js';
 
-const searchText = z.string().max(MAX_STRING_LENGTH, `must be at most ${MAX_STRING_LENGTH} characters.`).optional();
 /** `cursor`: the name of the last tenant of the page before. */
-const pageQuery = z.strictObject({ search: searchText, cursor: searchText });
+const pageQuery = z.strictObject({ search: shortText.optional(), cursor: shortText.optional() });
 
 const newTenantBody = z.strictObject({
   name: shortText,
