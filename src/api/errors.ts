@@ -34,6 +34,13 @@ export const badRequest = (reason: string): HttpError => new HttpError(400, 'Bad
 /** @param headers what is accepted, as Accept or Accept-Encoding (RFC 9110 §15.5.16) */
 export const unsupportedMediaType = (reason: string, headers?: HttpError['headers']): HttpError =>
   new HttpError(415, 'Unsupported media type.', reason, headers);
+export const REALM = 'Bearer realm="dynamic-assets"';
+/** Without a token, the challenge has no error code (RFC 6750 §3.1). */
+export const unauthenticated = (reason: string, challenge = REALM): HttpError =>
+  new HttpError(401, 'Unauthenticated.', reason, { 'WWW-Authenticate': challenge });
+/** @param reason printable ASCII without quotes */
+export const invalidToken = (reason: string): HttpError =>
+  unauthenticated(reason, `${REALM}, error="invalid_token", error_description="${reason}"`);
 export const forbidden = (reason: string, headers?: HttpError['headers']): HttpError =>
   new HttpError(403, 'Forbidden.', reason, headers);
 export const notFound = (reason: string): HttpError => new HttpError(404, 'Not found.', reason);

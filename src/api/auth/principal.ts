@@ -18,29 +18,20 @@ import {
 } from '../../domain/identity/scopes.js';
 import { withTimeout } from '../../supervision/deadline.js';
 import type { Api } from '../deps.js';
-import { forbidden, HttpError, unsupportedMediaType } from '../errors.js';
+import { forbidden, type HttpError, invalidToken, REALM, unauthenticated, unsupportedMediaType } from '../errors.js';
 import { countingRefusals, limitCaller } from '../rateLimit.js';
 import type { Principal } from '../requestContext.js';
 import { type Check, isTableOperation, knownAsset, type Operation, permissionOn } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
-import { type ClientToken, InvalidTokenError, type UserToken } from './tokens.js';
+import type { ClientToken, UserToken } from './tokens.js';
 
-const REALM = 'Bearer realm="dynamic-assets"';
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
 
 /** The token of an Authorization header (RFC 6750 §2.1); undefined if it is absent or malformed. */
 export const bearerToken = (authorization: string | undefined): string | undefined =>
   authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
 
-/** Without a token, the challenge has no error code (RFC 6750 §3.1). */
-export const unauthenticated = (reason: string, challenge = REALM): HttpError =>
-  new HttpError(401, 'Unauthenticated.', reason, { 'WWW-Authenticate': challenge });
-
 const missingToken = (): HttpError => unauthenticated('Send an access token: Authorization: Bearer <token>.');
-
-/** @param reason printable ASCII without quotes */
-const invalidToken = (reason: string): HttpError =>
-  unauthenticated(reason, `${REALM}, error="invalid_token", error_description="${reason}"`);
 
 /** The token, and whose it is: a client or user of this tenant as it is now. @throws HttpError 401 */
 async function current<T extends { readonly tenant: string }, Owner>(
@@ -49,21 +40,17 @@ async function current<T extends { readonly tenant: string }, Owner>(
   verifying: Promise<T>,
   ownerOf: (tenant: Tenant, token: T) => Owner | undefined,
 ): Promise<readonly [T, Owner]> {
-  try {
-    const token = await verifying;
-    if (token.tenant !== context.tenant.name) throw new InvalidTokenError('The token belongs to another tenant.');
-    const known = ownerOf(context.tenant, token);
-    if (known !== undefined) return [token, known];
-    // Another process may have made the client, the user or the secret a moment ago.
-    await directory.refresh();
-    context.tenant = directory.tenant(token.tenant) ?? context.tenant;
-    const owner = ownerOf(context.tenant, token);
-    if (owner === undefined)
-      throw new InvalidTokenError('The session was ended, or its user or client was removed or has a new secret.');
-    return [token, owner];
-  } catch (error) {
-    throw error instanceof InvalidTokenError ? invalidToken(error.message) : error;
-  }
+  const token = await verifying;
+  if (token.tenant !== context.tenant.name) throw invalidToken('The token belongs to another tenant.');
+  const known = ownerOf(context.tenant, token);
+  if (known !== undefined) return [token, known];
+  // Another process may have made the client, the user or the secret a moment ago.
+  await directory.refresh();
+  context.tenant = directory.tenant(token.tenant) ?? context.tenant;
+  const owner = ownerOf(context.tenant, token);
+  if (owner === undefined)
+    throw invalidToken('The session was ended, or its user or client was removed or has a new secret.');
+  return [token, owner];
 }
 
 /** Requires a valid token of an API client of the tenant. @throws HttpError 401 */

@@ -9,6 +9,7 @@ import type { Config } from '../../config.js';
 import { permissionsOfScopes, SCOPES } from '../../domain/identity/scopes.js';
 import { type StoredSigningKeys, verifyingKeys } from '../../domain/identity/signingKeys.js';
 import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '../../domain/limits.js';
+import { invalidToken } from '../errors.js';
 
 export type TokenKeys = {
   /** Another object after each change. */
@@ -21,11 +22,6 @@ export type TokenKeys = {
 };
 
 type IssuedToken = { readonly token: string; readonly expiresIn: number; readonly id: string };
-
-/** The token is not accepted. The message says why, and may be shown (RFC 6750 §3.1). */
-export class InvalidTokenError extends Error {
-  override readonly name = 'InvalidTokenError';
-}
 
 const ALGORITHM = 'ES256';
 const TOKEN_TYPE = 'at+jwt';
@@ -112,8 +108,8 @@ export class TokenService {
   isOfClient = (token: string): boolean => Object(decoded(token)?.payload).aud === this.#namesOf('client').audience;
 
   /**
-   * Verifies a token. The caller checks that its client or user still exists, or that the link was not used. Rejects with
-   * InvalidTokenError.
+   * Verifies a token. The caller checks that its client or user still exists, or that the link was not used. @throws
+   * HttpError 401
    */
   async verify<K extends Kind>(kind: K, token: string): Promise<Claims[K]> {
     const stored = this.#keys.stored();
@@ -124,7 +120,7 @@ export class TokenService {
     const known = this.#known.get(`${kind} ${token}`);
     if (known !== undefined && known.exp > Date.now() / 1000) return known as Claims[K];
     const { data } = CLAIMS[kind].safeParse(await this.#claimsOf(kind, token));
-    if (data === undefined) throw new InvalidTokenError('The token lacks claims.');
+    if (data === undefined) throw invalidToken('The token lacks claims.');
     this.#known.set(`${kind} ${token}`, data);
     return data as Claims[K];
   }
@@ -156,21 +152,21 @@ export class TokenService {
   async #claimsOf(kind: Kind, token: string): Promise<unknown> {
     const header = token.length > LONGEST_TOKEN ? undefined : decoded(token)?.header;
     if (header?.alg !== ALGORITHM || header.typ !== TOKEN_TYPE)
-      throw new InvalidTokenError('The token is malformed, or not signed by this service.');
+      throw invalidToken('The token is malformed, or not signed by this service.');
     const find = () => this.#verifying().find(({ kid }) => kid === header.kid);
     let key = find();
     if (key === undefined) {
       await this.#keys.refresh?.();
       key = find();
     }
-    if (key === undefined) throw new InvalidTokenError('The token is signed with an unknown key.');
+    if (key === undefined) throw invalidToken('The token is signed with an unknown key.');
     try {
       return jwt.verify(token, key.publicKey, { algorithms: [ALGORITHM], ...this.#namesOf(kind) });
     } catch (error) {
-      if (error instanceof jwt.TokenExpiredError) throw new InvalidTokenError('The token has expired.');
+      if (error instanceof jwt.TokenExpiredError) throw invalidToken('The token has expired.');
       // A signature of the wrong length throws a plain TypeError.
       if (error instanceof jwt.JsonWebTokenError || error instanceof TypeError)
-        throw new InvalidTokenError('The token is not valid here.');
+        throw invalidToken('The token is not valid here.');
       throw error;
     }
   }

@@ -4,10 +4,10 @@ import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { type Caller, ConflictError } from '../../commands/context.js';
 import { useOperatorLink } from '../../commands/identity/access.js';
-import { bearerToken, unauthenticated } from '../auth/principal.js';
-import { InvalidTokenError, type OperatorToken } from '../auth/tokens.js';
+import { bearerToken } from '../auth/principal.js';
+import type { OperatorToken } from '../auth/tokens.js';
 import type { Api } from '../deps.js';
-import type { HttpError } from '../errors.js';
+import { unauthenticated } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { Principal } from '../requestContext.js';
 import { type Check, dataReply, type Resource } from '../routes/operation.js';
@@ -16,26 +16,13 @@ import { addressOfRequest, networkOfRequest } from '../senderAddress.js';
 const body = z.strictObject({ token: z.string('must be a string.') });
 
 const NEW_LINK = 'Make another link: dynamic-assets console.';
-/** @param reason printable ASCII without quotes */
-const refused = (reason: string): HttpError =>
-  unauthenticated(`${reason} ${NEW_LINK}`, `Bearer realm="operator", error="invalid_token"`);
-
-/** @throws HttpError 401 for a token that is not accepted */
-async function accepted(verifying: Promise<OperatorToken> | OperatorToken): Promise<OperatorToken> {
-  try {
-    return await verifying;
-  } catch (error) {
-    throw error instanceof InvalidTokenError ? refused(error.message) : error;
-  }
-}
-
 const OPERATORS: Principal['permissions'] = new Set(['operators'] as const);
 
 /** Requires the token of an operator's session. @throws HttpError 401 */
 export const authenticateOperator: Check = async ({ tokens }, { headers, context }) => {
   const text = bearerToken(headers.authorization);
-  if (text === undefined) throw unauthenticated(NEW_LINK, 'Bearer realm="operator"');
-  const { operator } = await accepted(tokens.verify('operator', text));
+  if (text === undefined) throw unauthenticated(NEW_LINK);
+  const { operator } = await tokens.verify('operator', text);
   context.principal = { actor: { kind: 'operator', id: operator }, permissions: OPERATORS };
 };
 
@@ -57,7 +44,7 @@ export const operatorSessions: Resource = {
       answer: json.one('OperatorSession'),
       async handle(api, call) {
         const { token } = parseBody(body, call.body);
-        const link = await accepted(api.tokens.verify('operatorLink', token));
+        const link = await api.tokens.verify('operatorLink', token);
         await spend(api, call.req, link);
         const { operator } = link;
         const session = api.tokens.issue('operator', `operator:${operator}`, { operator });
@@ -83,6 +70,6 @@ async function spend(api: Api, req: Request, { jti: link, operator }: OperatorTo
   try {
     await useOperatorLink(api.commands, operatorsCaller(req, operator, ''), link, { operator, network });
   } catch (error) {
-    throw error instanceof ConflictError ? refused('The link was used before.') : error;
+    throw error instanceof ConflictError ? unauthenticated(`The link was used before. ${NEW_LINK}`) : error;
   }
 }

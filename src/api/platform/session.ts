@@ -14,16 +14,9 @@ import { known, tenantOf } from '../../commands/tables.js';
 import type { Session } from '../../domain/identity/directory.js';
 import type { SessionOf, User } from '../../domain/identity/events.js';
 import { MAX_STRING_LENGTH } from '../../domain/limits.js';
-import {
-  noteAccess,
-  openSession,
-  principalOf,
-  SESSION_COOKIE,
-  sessionTokenIn,
-  unauthenticated,
-} from '../auth/principal.js';
+import { noteAccess, openSession, principalOf, SESSION_COOKIE, sessionTokenIn } from '../auth/principal.js';
 import type { Api } from '../deps.js';
-import { HttpError } from '../errors.js';
+import { HttpError, unauthenticated } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { limitNetwork, withinGuesses } from '../rateLimit.js';
 import { type Call, dataReply, noContent, pathText, type Reply, type Resource } from '../routes/operation.js';
