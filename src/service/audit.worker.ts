@@ -12,9 +12,10 @@ import {
 import { clearTree } from '../audit/logTree.js';
 import { proveEvent, proveStream } from '../audit/proof.js';
 import { DamagedTileError } from '../audit/tiles.js';
+import type { Config } from '../config.js';
 import { isProvable, parseStream } from '../domain/streams.js';
 import { sleep } from '../supervision/waiting.js';
-import { keyDirectory, openTree, type TreeMessages, type TreeThreadData, treeDirectory } from './auditTree.js';
+import { keyDirectory, openTree, type TreeMessages, treeDirectory } from './auditTree.js';
 import { openStoredLog } from './engines.js';
 import { insideThread } from './thread.js';
 
@@ -22,7 +23,7 @@ import { insideThread } from './thread.js';
 const CATCH_UP_MS = 2_000;
 const LOOK_MS = 50;
 
-const config = workerData as TreeThreadData;
+const config = workerData as Config;
 const directory = treeDirectory(config);
 const thread = insideThread<TreeMessages>();
 const { signal } = thread.stopping;

@@ -11,8 +11,8 @@ import { one, registerGauges } from '../supervision/gauges.js';
 import { AUDIT, KEYS } from './dataDirectory.js';
 import { keepThread } from './thread.js';
 
-export const treeDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, AUDIT);
-export const keyDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, KEYS);
+export const treeDirectory = ({ DATA_DIR }: Config): string => join(DATA_DIR, AUDIT);
+export const keyDirectory = ({ DATA_DIR }: Config): string => join(DATA_DIR, KEYS);
 
 /** Opens the tree in its directory, which is made if it is missing. The caller closes its index. @throws what the log throws */
 export async function openTree(log: TreeLog, directory: string): Promise<LogTree> {
@@ -34,21 +34,14 @@ export type TreeMessages = {
   readonly news: { readonly checkpoint: string } | { readonly contradiction: string };
 };
 
-export type TreeThreadData = Pick<
-  Config,
-  'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL' | 'CHECKPOINT_MINUTES' | 'CHECKPOINT_DIR'
->;
-
 /** A start has more urgent work, and what is stopped soon needs no tree. */
 const START_AFTER_MS = 5_000;
 const BACKOFF = { firstMs: 1_000, longestMs: 60_000 };
 
 export function startAuditTree(config: Config, log: Logger, registry: Registry) {
-  const { DATA_DIR, DURABILITY, EVENTSTORE_URL, CHECKPOINT_MINUTES, CHECKPOINT_DIR } = config;
-  const workerData = { DATA_DIR, DURABILITY, EVENTSTORE_URL, CHECKPOINT_MINUTES, CHECKPOINT_DIR };
   let isContradicted = false;
   const thread = keepThread<TreeMessages>(new URL('./audit.worker.js', import.meta.url), {
-    workerData: workerData satisfies TreeThreadData,
+    workerData: config,
     backoff: BACKOFF,
     startAfterMs: START_AFTER_MS,
     onNews(news) {

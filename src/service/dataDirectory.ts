@@ -76,10 +76,8 @@ export async function diskOf(directory: string): Promise<{ readonly free: number
   return { free: bavail * bsize, size: blocks * bsize };
 }
 
-type DiskConfig = Pick<Config, 'DATA_DIR' | 'DISK_RESERVE' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'>;
-
 /** As of a moment ago. Without embedded engines next to nothing is written to the disk of DATA_DIR, and nothing is refused. */
-export function openDiskReserve({ DATA_DIR, DISK_RESERVE, ...urls }: DiskConfig) {
+export function openDiskReserve({ DATA_DIR, DISK_RESERVE, ...urls }: Config) {
   const isUsed = [urls.EVENTSTORE_URL, urls.MONGODB_URL, urls.RABBITMQ_URL].includes(undefined);
   // A disk that cannot be asked is no reason to refuse.
   let free = Number.POSITIVE_INFINITY;

@@ -26,10 +26,8 @@ import { StoredDirectory } from '../projections/directory/storedDirectory.js';
 import { sleep } from '../supervision/waiting.js';
 import { DIRECTORY_FILE, ROWS } from './dataDirectory.js';
 
-export type EngineConfig = Pick<Config, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'>;
-
 /** @throws UnreadableEventError when the log holds events that this version cannot read */
-export async function openEventStore(config: EngineConfig): Promise<EventStore> {
+export async function openEventStore(config: Config): Promise<EventStore> {
   const store = await openStoredLog(config);
   try {
     return await withCurrentEvents(store, eventTypes);
@@ -44,7 +42,7 @@ export async function openStoredLog({
   DATA_DIR,
   DURABILITY: durability,
   EVENTSTORE_URL: url,
-}: Pick<EngineConfig, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL'>): Promise<EventStore> {
+}: Pick<Config, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL'>): Promise<EventStore> {
   if (url === undefined) return openSqliteEventStore({ file: join(DATA_DIR, 'events.db'), durability });
   const { openEventStoreDb } = await import('../adapters/eventstore/eventstoredb/store.js');
   return openEventStoreDb({ url });
@@ -110,7 +108,7 @@ export function removeDamaged(config: Config, hasJobs: boolean, log: Logger): vo
 export const READER_THREADS = 2;
 
 /** The server of the rows need not be reachable. */
-export async function openRowReads(config: EngineConfig, readers = READER_THREADS): Promise<RowReads> {
+export async function openRowReads(config: Config, readers = READER_THREADS): Promise<RowReads> {
   const { MONGODB_URL: url } = config;
   if (url === undefined) return openSqliteRowReads({ directory: join(config.DATA_DIR, ROWS), readers });
   const { openMongoRowReads } = await import('../adapters/rows/mongodb/reads.js');
@@ -118,7 +116,7 @@ export async function openRowReads(config: EngineConfig, readers = READER_THREAD
 }
 
 /** How far the log was read for all tenants, as writers keep it, which may be open elsewhere. */
-export async function keptCheckpoint(config: EngineConfig): Promise<Checkpoint | undefined> {
+export async function keptCheckpoint(config: Config): Promise<Checkpoint | undefined> {
   const { MONGODB_URL: url } = config;
   if (url === undefined) return keptInSqlite(join(config.DATA_DIR, ROWS));
   return (await import('../adapters/rows/mongodb/reads.js')).keptCheckpoint(url);
@@ -138,7 +136,7 @@ type OpenRowWriter = {
 const FOLLOW_AGAIN_MS = 500;
 
 /** @param owner names the process, where several share the tenants */
-export async function openRowWriter(config: EngineConfig, owner: string): Promise<OpenRowWriter> {
+export async function openRowWriter(config: Config, owner: string): Promise<OpenRowWriter> {
   const { MONGODB_URL: url } = config;
   if (url === undefined) {
     const writer = openSqliteRowWriter({ directory: join(config.DATA_DIR, ROWS) });
@@ -183,7 +181,7 @@ export async function openRowWriter(config: EngineConfig, owner: string): Promis
  * @param onTrouble called when the connection is lost; the adapter reconnects by itself, and connects later if the
  *   broker is away at first
  */
-export async function openBroker(config: EngineConfig, onTrouble: (error: Error) => void): Promise<MessageBroker> {
+export async function openBroker(config: Config, onTrouble: (error: Error) => void): Promise<MessageBroker> {
   const url = config.RABBITMQ_URL;
   if (url === undefined) return openSqliteBroker({ file: join(config.DATA_DIR, 'broker.db') });
   const { openRabbitMqBroker } = await import('../adapters/broker/rabbitmq/broker.js');

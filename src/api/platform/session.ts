@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { parseBody, shortText } from '../../commands/body.js';
 import { ValidationError } from '../../commands/context.js';
 import { endSession } from '../../commands/identity/access.js';
-import { credentialOf, passwordMatches } from '../../commands/identity/secrets.js';
+import { credentialOf } from '../../commands/identity/secrets.js';
 import {
   changeOwnPassword,
   authenticateUser as checkPassword,
@@ -78,9 +78,10 @@ export const session: Resource = {
       },
       answer: json.one('Session'),
       async handle(api, call) {
-        const { req, caller, person: user } = call;
+        const { req, caller, person } = call;
         const input = parseBody(ownPasswordBody, call.body);
-        await requirePassword(api, req, user, input.old_password);
+        const user = await userWith(api, req, person.email, input.old_password);
+        if (user === undefined) throw new ValidationError({ old_password: ['The old_password field is wrong.'] });
         const { tenant } = await changeOwnPassword(api.commands, caller, user, input);
         return openedSession(api, call, known(tenant?.users, user.id, 'user'));
       },
@@ -171,33 +172,25 @@ const cookieOptions = (req: Request, config: Api['config']): CookieOptions => ({
   secure: req.secure || !isLoopbackHost(requestHost(req, config)),
 });
 
-/** @param find the owner of what was guessed. @throws HttpError 429 after too many wrong ones */
-function guessing<Owner>(api: Api, req: Request, email: string, find: () => Promise<Owner | undefined>) {
-  const account = email.toLowerCase();
-  const guess = { kind: 'password', tenant: req.context.tenant.name, account, network: networkOfRequest(req) } as const;
-  return withinGuesses(api, guess, 'Too many wrong passwords; try again later.', find);
-}
-
 /**
- * A thief of an open session must not be able to guess the password faster than at a sign-in.
- * @throws ValidationError if it is wrong; HttpError 429 after too many wrong ones
+ * The user with this e-mail address and password; undefined if one is wrong. A thief of an open session must not be able to
+ * guess the password faster than at a sign-in. @throws HttpError 429 after too many wrong ones
  */
-async function requirePassword(api: Api, req: Request, { email, passwordHash }: User, given: string): Promise<void> {
+function userWith(api: Api, req: Request, email: string, password: string): Promise<User | undefined> {
   const { tenant, deadline } = req.context;
-  const isRight = await guessing(api, req, email, async () =>
-    (await passwordMatches(tenant.name, given, passwordHash, deadline)) ? true : undefined,
-  );
-  if (isRight !== true) throw new ValidationError({ old_password: ['The old_password field is wrong.'] });
-}
-
-/** The user with this e-mail address and password. @throws HttpError 401; 429 after too many wrong ones */
-async function signedIn(api: Api, req: Request, email: string, password: string): Promise<User> {
-  const { tenant, requestId, deadline } = req.context;
-  const user = await guessing(api, req, email, async () => {
+  const account = email.toLowerCase();
+  const guess = { kind: 'password', tenant: tenant.name, account, network: networkOfRequest(req) } as const;
+  return withinGuesses(api, guess, 'Too many wrong passwords; try again later.', async () => {
     // Another process, such as the command line, may have added the user or changed the password.
     await api.directory.refresh();
     return checkPassword(api.directory, tenant.name, email, password, deadline);
   });
+}
+
+/** The user who signs in. @throws HttpError 401, 429 */
+async function signedIn(api: Api, req: Request, email: string, password: string): Promise<User> {
+  const { tenant, requestId } = req.context;
+  const user = await userWith(api, req, email, password);
   const end = user && firstPasswordEnd(user);
   if (end !== undefined && end < api.commands.now())
     throw unauthenticated(`This password was good for ${FIRST_PASSWORD_DAYS} days only: ask an admin for another one.`);

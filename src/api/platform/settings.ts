@@ -14,7 +14,7 @@ import {
   retiredBody,
   tableBody,
 } from '../../commands/identity/assetTypes.js';
-import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
+import type { DirectoryChange, DirectoryWrite } from '../../commands/identity/directoryWriter.js';
 import { changeTenant, type SettingEvent } from '../../commands/identity/tenants.js';
 import { known } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
@@ -24,7 +24,7 @@ import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import { type QuotaUses, quotaSchemas, quotaUses } from '../quotas.js';
-import { dataReply, listReply, pathText, type Reply, type Resource } from '../routes/operation.js';
+import { dataReply, type Handler, listReply, pathText, type Reply, type Resource } from '../routes/operation.js';
 
 const integer = (least: number, most: number) =>
   z
@@ -82,6 +82,11 @@ const tenantReply = async ({ usage }: Api, tenant: Tenant): Promise<Reply> =>
 const changed = ({ tenant, position }: DirectoryChange, table: string): Reply =>
   dataReply(describeAsset(known(tenant?.assetTypes, table, 'table')), { written: position });
 
+const changing =
+  (change: DirectoryWrite<[table: string, body: unknown]>): Handler =>
+  async ({ commands }, { caller, path: { table }, body }) =>
+    changed(await change(commands, caller, table, body), table);
+
 export const settings: Resource = {
   tag: 'settings',
   pathParameters: { table: pathText('table'), id: pathText('field') },
@@ -128,9 +133,7 @@ export const settings: Resource = {
       }),
       status: 201,
       answer: json.one('AssetType'),
-      async handle(api, { caller, path: { table }, body }) {
-        return changed(await addAssetField(api.commands, caller, table, body), table);
-      },
+      handle: changing(addAssetField),
     },
     'PUT /asset-types/:table/fields/:id': {
       id: 'retireField',
@@ -151,9 +154,7 @@ export const settings: Resource = {
       allow: 'admins',
       body: json.bodyOf(labelsBody, { table: { nl: 'Artikelen' }, fields: { name: { nl: 'Naam' } } }),
       answer: json.one('AssetType'),
-      async handle(api, { caller, path: { table }, body }) {
-        return changed(await labelAssetType(api.commands, caller, table, body), table);
-      },
+      handle: changing(labelAssetType),
     },
     'GET /tenant': {
       id: 'getTenant',
