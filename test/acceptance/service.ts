@@ -250,6 +250,9 @@ export const settings = (dataDir: string) => ({
   ...ownQueues(),
 });
 
+/** Tests of what a service does look at what it has written: an answer waits until that is shown, also where the machine is busy. */
+export const PATIENT = { REQUEST_TIMEOUT_MS: String(scaled(60_000)), WRITE_WAIT_MS: '50000' };
+
 const LISTENS = /^Listening on http:\/\/\S+?:(\d+)$/m;
 
 /** @param output of a service. @returns its port as soon as it listens */

@@ -11,12 +11,11 @@ import { z } from 'zod';
 import { ENTRY } from '../engines/commandLine.js';
 import { type Server, sharedServer } from '../engines/sharedServer.js';
 import { certificate } from '../fixtures/certificate.js';
-import { portIn, type RunningService, Service, START_TIMEOUT_MS, settings } from './service.js';
+import { PATIENT, portIn, type RunningService, Service, START_TIMEOUT_MS, settings } from './service.js';
 
 /** What most files want: patience on a busy machine, any address as sender, and deliveries to receivers on loopback. */
 const COMMON = {
-  REQUEST_TIMEOUT_MS: '60000',
-  WRITE_WAIT_MS: '50000',
+  ...PATIENT,
   TRUST_PROXY: '1',
   WEBHOOK_CA_FILE: certificate().certFile,
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',

@@ -1,4 +1,4 @@
-import { type Service, type ServiceOptions, startService } from './service.js';
+import { PATIENT, type Service, type ServiceOptions, startService } from './service.js';
 import { sharedService } from './sharedService.js';
 import type { TenantClient } from './tenant.js';
 
@@ -7,9 +7,6 @@ export type Run = {
   readonly service: Service;
   tenant(name: string): TenantClient;
 };
-
-/** Tests of what a service does look at what it has written: an answer waits until that is shown, also where the machine is busy. */
-export const PATIENT = { REQUEST_TIMEOUT_MS: '60000', WRITE_WAIT_MS: '50000' };
 
 /**
  * Tenants of this file in a service that it shares with other files. With settings (`env`, also an empty one) the file has a

@@ -14,7 +14,7 @@ import { ASSETS } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
 import { scaled } from '../engines/timeScale.js';
 
-const TIME_LIMIT_MS = 10_000;
+const TIME_LIMIT_MS = scaled(10_000);
 /**
  * In which others are answered meanwhile. Generous, as the machine may be busy: without turns they wait for all attackers. The
  * service gives them up later than that, so that it is this limit that tells.
@@ -80,12 +80,15 @@ it(
     });
     await wait(200);
     const times: number[] = [];
-    for (let n = 0; n < 20; n += 1) {
-      times.push(await timed(() => other().list('dyn_party', { 'filter[name]': 'oth', sort: 'name' })));
-      times.push(await timed(() => other().batch('dyn_party', [{ external_id: `B${n}`, name: 'Batch' }])));
+    try {
+      for (let n = 0; n < 20; n += 1) {
+        times.push(await timed(() => other().list('dyn_party', { 'filter[name]': 'oth', sort: 'name' })));
+        times.push(await timed(() => other().batch('dyn_party', [{ external_id: `B${n}`, name: 'Batch' }])));
+      }
+    } finally {
+      isOver = true;
+      await Promise.all(attackers);
     }
-    isOver = true;
-    await Promise.all(attackers);
     expect(times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.9)]).toBeLessThan(MEANWHILE_MS);
     for (const answer of answers) {
       expect([200, 503]).toContain(answer.status);
@@ -124,8 +127,8 @@ it('answers that nobody takes are bounded: reads are 429 until they are taken, a
   const enough = Math.ceil(MAX_TENANT_ANSWER_BYTES_IN_FLIGHT / (100 * STORY_BYTES));
   const sockets: Socket[] = [];
   let answer = await acme().getList('dyn_party');
-  // Some take longer than a list may here, where the machine is busy.
-  while (answer.status === 200 && sockets.length < 10 * enough) {
+  // Some take longer than a list may here, where the machine is busy, and so may this one.
+  while (answer.status !== 429 && sockets.length < 10 * enough) {
     sockets.push(await silent(path));
     await wait(100);
     answer = await acme().getList('dyn_party');

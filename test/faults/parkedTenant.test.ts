@@ -7,8 +7,7 @@ import { tenantStream } from '#app/domain/streams.js';
 import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
 import { appendByHand } from '../acceptance/logEvent.js';
 import { Receiver } from '../acceptance/receiver.js';
-import { type Service, startService } from '../acceptance/service.js';
-import { PATIENT } from '../acceptance/useService.js';
+import { PATIENT, type Service, startService } from '../acceptance/service.js';
 
 const REASON = /^This tenant is not served: the event AssetTableAdded at position \d+ could not be applied\./;
 

@@ -8,9 +8,8 @@ import { z } from 'zod';
 import { addWebhook, approve, quickDelivery, reaches, validatedOrder } from '../acceptance/export.js';
 import type { Answer } from '../acceptance/http.js';
 import { Receiver } from '../acceptance/receiver.js';
-import { Service } from '../acceptance/service.js';
+import { PATIENT, Service } from '../acceptance/service.js';
 import { TenantClient } from '../acceptance/tenant.js';
-import { PATIENT } from '../acceptance/useService.js';
 import { ENGINE_START_MS } from '../engines/mongodb.js';
 import { describeProductionEngines, startProductionEngines } from '../engines/productionEngines.js';
 

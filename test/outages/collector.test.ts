@@ -1,8 +1,7 @@
 /** A collector that hangs holds up nothing. */
 import { z } from 'zod';
-import { type Service, startService } from '../acceptance/service.js';
+import { PATIENT, type Service, startService } from '../acceptance/service.js';
 import { TraceCollector } from '../acceptance/traceCollector.js';
-import { PATIENT } from '../acceptance/useService.js';
 
 const line = z.looseObject({ msg: z.string(), level: z.int(), reason: z.string().optional() });
 const linesOf = ({ log }: Service, text: string) =>
