@@ -1,25 +1,26 @@
 /** Applies writes to the file of one tenant's rows, within a transaction of its caller. */
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
-import { keyOf, type Row, sortValue } from '../../../domain/spaces.js';
+import { isSought, keyOf, type Row, sortValue } from '../../../domain/spaces.js';
 import { RowRefusedError, type RowWrite, type Slice } from '../../../ports/rowStore.js';
-import type { Connection, Index } from './connection.js';
-import { dropIndexes, textColumn } from './indexes.js';
 import {
   AMONG_IDS,
   baseOf,
   type Cell,
-  COLUMNS,
+  type Connection,
+  type Index,
   idCell,
   idList,
   numberOf,
   SLOTS,
   type Space,
-  slotCells,
-  slotsOf,
-} from './layout.js';
+  textColumn,
+} from './connection.js';
+import { dropIndexes } from './indexes.js';
 import { valueSql } from './pages.js';
 
+/** What a row and a state that it had are alike in. `data` is last, so that no other column is read behind a long one. */
+const COLUMNS = `row, space, key, id, from_pos, created, updated, ${SLOTS.join(', ')}, data`;
 const INSERT = `INSERT INTO rows (${COLUMNS}) VALUES (${COLUMNS.replaceAll(/\w+/g, '?')})`;
 const SET = [...SLOTS, 'data'].map((column) => `${column} = ?`).join(', ');
 const UPDATE = `UPDATE rows SET key = ?, from_pos = ?, created = ?, updated = ?, ${SET} WHERE row = ?`;
@@ -196,6 +197,22 @@ class Changes {
     return row;
   }
 }
+
+/**
+ * The columns of a space whose asset type changes. Fields that rows may have values of already have none: their values remain
+ * in `data`.
+ */
+function slotsOf(assetType: AssetType, before?: Pick<Space, 'assetType' | 'slots'>): readonly string[] {
+  const known = new Set([...(before?.slots ?? []), ...(before?.assetType.fields.map(({ name }) => name) ?? [])]);
+  const added = assetType.fields.filter((field) => isSought(field) && !known.has(field.name));
+  return [...(before?.slots ?? []), ...added.map(({ name }) => name)].slice(0, SLOTS.length);
+}
+
+const slotCells = ({ slots }: Space, fields: Fields): Cell[] =>
+  SLOTS.map((_, slot) => {
+    const name = slots[slot];
+    return name === undefined ? null : sortValue(ownValue(fields, name) ?? null);
+  });
 
 /**
  * What a transaction changes of texts with trigrams. FTS5 writes out what it holds whenever a row comes out of order, and

@@ -1,4 +1,8 @@
-/** A connection to the file of one tenant's rows, and what is read over it by id, by key and by position. */
+/**
+ * A connection to the file of one tenant's rows: how values are kept in its columns, and what is read over it by id, by key and
+ * by position.
+ */
+import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type {
   FoundRows,
   RowsQuery,
@@ -10,8 +14,45 @@ import type {
   VersionPage,
   VersionQuery,
 } from '../../../ports/rowStore.js';
-import type { Database, Statement } from '../../openSqlite.js';
-import { AMONG_IDS, AMONG_KEYS, baseOf, type Cell, idCell, idList, idText, numberOf, type Space } from './layout.js';
+import { type Database, type Statement, uuidBytes, uuidText } from '../../openSqlite.js';
+
+/** Columns for values that are sought or sorted by. Further fields are read from `data`. */
+export const SLOTS = Array.from({ length: 16 }, (_, slot) => `s${slot}`);
+
+export type Cell = string | number | null | Buffer;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** Sixteen bytes for a UUID. Other ids remain texts, so they are no UUID's equal. */
+export const idCell = (id: string): Cell => (UUID.test(id) ? uuidBytes(id) : id);
+
+/** Many ids in one statement: `id ${AMONG_IDS}`, with `idList` for its parameter. */
+export const AMONG_IDS = `IN (SELECT iif(type = 'array', unhex(value ->> 0), value) FROM json_each(?))`;
+export const idList = (ids: readonly string[]): string =>
+  JSON.stringify(ids.map((id) => (UUID.test(id) ? [id.replaceAll('-', '')] : id)));
+/** The same of keys, whose list is their JSON. */
+export const AMONG_KEYS = 'IN (SELECT value FROM json_each(?))';
+
+export const idText = (cell: Buffer | string): string =>
+  typeof cell === 'string' ? cell : uuidText(cell.toString('hex'));
+
+export type Space = {
+  readonly number: number;
+  readonly name: string;
+  readonly assetType: AssetType;
+  /** Names of the fields that have columns, by column. A field never moves to another one. */
+  readonly slots: readonly string[];
+};
+
+const NUMBERS = 2 ** 32;
+/** The first number that a row of the space may have; n is added to it. */
+export const baseOf = ({ number }: Pick<Space, 'number'>): number => number * NUMBERS;
+export const numberOf = (row: number): number => row % NUMBERS;
+
+const COLUMNS_OF_ALL = new Map(Object.entries({ created_at: 'created', updated_at: 'updated', id: 'id', n: 'row' }));
+/** The column of a field that has one. `n` is the order of creation. */
+export const columnOf = ({ slots }: Space, field: string): string | undefined =>
+  COLUMNS_OF_ALL.get(field) ?? SLOTS[slots.indexOf(field)];
 
 /** An index on demand: of columns in an order, or of the trigrams of one column. */
 export type Index = {
@@ -21,6 +62,11 @@ export type Index = {
   /** Of trigrams: rows up to this n are in it. */
   readonly upto: number | null;
 };
+
+export const OF_TEXT = 'text ';
+/** The column whose trigrams the index has; undefined: it is no such index. */
+export const textColumn = (spec: string): string | undefined =>
+  spec.startsWith(OF_TEXT) ? spec.slice(OF_TEXT.length) : undefined;
 
 export type SpaceNow = {
   readonly space: Space;

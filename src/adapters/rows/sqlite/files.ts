@@ -1,6 +1,6 @@
 /**
- * The files of tenants' rows in one directory. `acme.db` is a symbolic link to `acme.<uuid>.db`, so that other rows take
- * the place of a tenant's in one step, and the logs that SQLite keeps beside each file are never mixed up.
+ * The files of tenants' rows in one directory, and the tables in each. `acme.db` is a symbolic link to `acme.<uuid>.db`, so that
+ * other rows take the place of a tenant's in one step, and the logs that SQLite keeps beside each file are never mixed up.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -19,8 +19,8 @@ import { basename, join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { copyOf, RowsUnavailableError } from '../../../ports/rowStore.js';
 import { errorCode } from '../../../supervision/files.js';
-import { removeDatabase } from '../../openSqlite.js';
-import { emptyTenantFile, type Opening, openTenantFile } from './layout.js';
+import { type Database, isDamage, openSqlite, removeDatabase } from '../../openSqlite.js';
+import { SLOTS } from './connection.js';
 import { TenantRows } from './pages.js';
 
 const OF_TENANT = /^([^.~]+)\.db$/;
@@ -147,3 +147,73 @@ export class RowFiles {
     this.#open.clear();
   }
 }
+
+/** Kept in `user_version`. Files hold nothing that the log does not: those of another layout are filled again. */
+export const LAYOUT = 8;
+
+/**
+ * `rows.row` is the number of the space × 2³² + n, the order of creation. `s<i>` is the sort value of a field; NULL sorts first.
+ * Batch ids are apart, so that a batch that changes nothing writes nothing else. `spaces.shape` grows with its fields and
+ * indexes. `indexes.upto`: rows up to this n are in it; NULL: it is none of trigrams.
+ */
+const TABLES = `
+  CREATE TABLE tenant (one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL, mark TEXT NOT NULL, cleaned INTEGER NOT NULL,
+    bytes INTEGER NOT NULL);
+  INSERT INTO tenant VALUES (1, 0, '{}', 0, 0);
+  CREATE TABLE spaces (space INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, rows INTEGER NOT NULL, next INTEGER NOT NULL,
+    changed INTEGER NOT NULL, revision INTEGER NOT NULL, last_event_at TEXT NOT NULL, shape INTEGER NOT NULL,
+    asset_type TEXT NOT NULL, slots TEXT NOT NULL);
+  CREATE TABLE rows (row INTEGER PRIMARY KEY, space INTEGER NOT NULL, key TEXT, id BLOB NOT NULL, from_pos INTEGER NOT NULL,
+    created TEXT NOT NULL, updated TEXT NOT NULL, ${SLOTS.join(', ')}, data TEXT NOT NULL);
+  CREATE UNIQUE INDEX rows_id ON rows (space, id);
+  CREATE INDEX rows_key ON rows (space, key) WHERE key IS NOT NULL;
+  CREATE INDEX rows_from ON rows (space, from_pos);
+  CREATE TABLE seen (row INTEGER PRIMARY KEY, batch TEXT);
+  CREATE TABLE past (n INTEGER PRIMARY KEY, to_pos INTEGER NOT NULL, how TEXT NOT NULL, batch TEXT, row INTEGER NOT NULL,
+    space INTEGER NOT NULL, key TEXT, id BLOB NOT NULL, from_pos INTEGER NOT NULL, created TEXT NOT NULL, updated TEXT NOT NULL,
+    ${SLOTS.join(', ')}, data TEXT NOT NULL);
+  CREATE INDEX past_id ON past (space, id);
+  CREATE INDEX past_key ON past (space, key) WHERE key IS NOT NULL;
+  CREATE INDEX past_from ON past (space, from_pos, row);
+  CREATE INDEX past_to ON past (space, to_pos, row);
+  CREATE TABLE indexes (name TEXT PRIMARY KEY, space INTEGER NOT NULL, spec TEXT NOT NULL, upto INTEGER);
+`;
+
+/** The log beside the file may have 64 MB before a commit copies it into the file, and keeps 4 MB. */
+const PRAGMAS = `
+  PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384;
+  PRAGMA journal_size_limit = 4194304;
+`;
+
+/** A reader's connection never removes the log beside the file when it closes. `timeoutMs`: it waits for another that writes. */
+type Opening = { readonly isReader?: boolean; readonly timeoutMs?: number };
+
+export function openTenantFile(file: string, { isReader = false, timeoutMs = 5_000 }: Opening = {}): Database {
+  if (!existsSync(file)) throw new UnusableRowsError(`The file ${file} is gone.`);
+  const db = openSqlite(file, { timeout: timeoutMs, readonly: isReader });
+  try {
+    if (!isReader) db.exec(PRAGMAS);
+    db.exec('PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;');
+    if (db.pragma('user_version', { simple: true }) !== LAYOUT)
+      throw new UnusableRowsError(`The rows in ${file} have the layout of another release.`);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function emptyTenantFile(file: string): Database {
+  const db = openSqlite(file);
+  db.exec(`${PRAGMAS} BEGIN; ${TABLES} PRAGMA user_version = ${LAYOUT}; COMMIT`);
+  return db;
+}
+
+/** A tenant's rows are of another release, or somebody has removed their file. */
+export class UnusableRowsError extends Error {
+  override readonly name = 'UnusableRowsError';
+}
+
+/** Why a tenant's rows have to be made again. Undefined: the error says nothing of the rows. */
+export const lossOf = (error: unknown): string | undefined =>
+  error instanceof Error && (isDamage(error) || error instanceof UnusableRowsError) ? error.message : undefined;

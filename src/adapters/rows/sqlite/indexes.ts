@@ -4,19 +4,14 @@
  * rows that were created since one by one, so writes of new rows make no trigrams: a list that this takes long asks for them.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Connection } from './connection.js';
-import { baseOf, type Cell, numberOf, openTenantFile } from './layout.js';
+import { baseOf, type Cell, Connection, numberOf, textColumn } from './connection.js';
+import { openTenantFile } from './files.js';
 
 /** More indexes on one table would slow every write down. */
 const MOST_INDEXES = 40;
 /** Rows whose trigrams are written at a time: some 50 ms. */
 const ROWS_OF_PIECE = 2_000;
 const PAUSE_MS = 2;
-
-export const OF_TEXT = 'text ';
-/** The column whose trigrams the index has; undefined: it is no such index. */
-export const textColumn = (spec: string): string | undefined =>
-  spec.startsWith(OF_TEXT) ? spec.slice(OF_TEXT.length) : undefined;
 
 export async function makeIndex(file: string, space: string, spec: string): Promise<void> {
   const connection = new Connection(openTenantFile(file));

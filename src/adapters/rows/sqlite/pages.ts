@@ -1,11 +1,10 @@
 /** Pages of rows: finds what holds the conditions, and reads the page from an index of its sort where there is one. */
-import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
+import type { AssetField } from '../../../domain/assetTypes/assetType.js';
+import { type Fields, fieldRules, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { sortValue } from '../../../domain/spaces.js';
 import type { Condition, FieldCondition, Page, PageQuery, Sort, StoredRow } from '../../../ports/rowStore.js';
 import type { Database } from '../../openSqlite.js';
-import { Connection, type SpaceNow } from './connection.js';
-import { OF_TEXT } from './indexes.js';
-import { baseOf, type Cell, columnOf, idCell, isText, type Space } from './layout.js';
+import { baseOf, type Cell, Connection, columnOf, idCell, OF_TEXT, type Space, type SpaceNow } from './connection.js';
 
 /** Entries of an index that are passed for each row that is found, before collecting and sorting them is quicker. */
 const ENTRIES_PER_ROW = 12.5;
@@ -356,3 +355,6 @@ function sqlOfField(condition: Exclude<FieldCondition, { kind: 'ids' }>, space: 
     }
   }
 }
+
+/** Whether sort values and match texts of the field are the same. */
+const isText = ({ type, list }: AssetField): boolean => list === true || fieldRules(type).sortsAs === 'text';

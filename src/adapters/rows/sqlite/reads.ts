@@ -5,9 +5,8 @@ import PQueue from 'p-queue';
 import { type RowReads, RowsUnavailableError, refuseHidden } from '../../../ports/rowStore.js';
 import type { Cancellation } from '../../../supervision/cancellation.js';
 import { sendable } from '../../../supervision/threads.js';
-import { RowFiles } from './files.js';
+import { lossOf, RowFiles } from './files.js';
 import { makeIndex } from './indexes.js';
-import { lossOf } from './layout.js';
 import type { TenantRows } from './pages.js';
 
 /** So few rows are read in 0.2 ms at most, and a message to a thread and back takes as long. */

@@ -14,8 +14,7 @@ import {
 } from '../../../ports/rowStore.js';
 import { codeOf } from '../../openSqlite.js';
 import { applySlice } from './changes.js';
-import { RowFiles } from './files.js';
-import { LAYOUT, lossOf, UnusableRowsError } from './layout.js';
+import { LAYOUT, lossOf, RowFiles, UnusableRowsError } from './files.js';
 import type { TenantRows } from './pages.js';
 
 /** How long a write waits for an index that is being made, before it is another tenant's turn. */
