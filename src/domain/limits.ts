@@ -58,6 +58,10 @@ export const MAX_SHORT_PAGE = 25;
 export const MAX_RECORDS = 1_000;
 /** Events that a page of the activity or of operations looks at, or its CSV has: a batch may be one for each record. */
 export const MAX_ACTIVITY_ROWS = 10_000;
+/** Of the orders of a page, or of 25 of those in which problems are sought, to count their lines and problems. */
+export const MAX_COUNTED_PARTS = 2_000;
+/** Orders in which problems are sought. */
+export const MAX_COUNTED_ORDERS = 500;
 export const MAX_OPENAPI_BYTES = 1_500_000;
 /** Of the records that one request changes or names, or of an order's export. */
 export const MAX_READ_BYTES = 32 * 1024 * 1024;

@@ -4,7 +4,8 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Application } from '../commands/application.js';
 import type { Commands } from '../commands/context.js';
-import { exportSnapshot, loadOrder } from '../commands/orders/orderStream.js';
+import { loadOrder } from '../commands/orders/orderStream.js';
+import { exportSnapshot } from '../commands/orders/snapshots.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import { exampleOf } from '../commands/webhooks/exampleOrder.js';
 import type { DomainEvent } from '../commands/writeStream.js';

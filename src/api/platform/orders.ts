@@ -2,26 +2,29 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { NotFoundError, requireTag, tagOf } from '../../commands/context.js';
-import { exportSnapshot, loadOrder } from '../../commands/orders/orderStream.js';
+import { loadOrder } from '../../commands/orders/orderStream.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/orders.js';
+import { countedOrders, exportSnapshot } from '../../commands/orders/snapshots.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import { type AssetType, findField } from '../../domain/assetTypes/assetType.js';
 import { recordInputSchema, recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { boundedList } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import {
+  MAX_COUNTED_ORDERS,
+  MAX_COUNTED_PARTS,
   MAX_ENTRIES,
   MAX_FILTER_VALUES,
   MAX_LIST_ENTRIES,
   MAX_REASON_LENGTH,
   MAX_VALUE_BYTES,
 } from '../../domain/limits.js';
-import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/decide.js';
+import { ACTIONS, actionsOn, SET_BY_SAVING, TO_DO } from '../../domain/order/decide.js';
 import { nameIn, wholeOrder } from '../../domain/order/document.js';
 import { FAILED, ORDER_STATUSES, PROBLEM_CODES } from '../../domain/order/events.js';
 import type { Order } from '../../domain/order/order.js';
 import type { FieldFilter, Filter } from '../../queries/asking.js';
-import type { RecordQueries } from '../../queries/records.js';
+import type { RecordQueries, RecordQuery } from '../../queries/records.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { historyList, historyReply } from '../assets/history.js';
 import { LIST_PARAMETERS, parseListQuery, SEARCH, searchIn, textIn } from '../assets/listQuery.js';
@@ -33,6 +36,7 @@ import { preconditionOf } from '../entityTags.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { CHANGES, dataReply, RECORD_ID, type Resource } from '../routes/operation.js';
+import { parametersIn, parseQuery } from '../routes/query.js';
 
 const reasonText = z
   .string('must be a string.')
@@ -133,6 +137,48 @@ async function searchFilter(
   return { kind: 'any', anyOf: [...textIn(fields, text), ids, ...(parties.values.length > 0 ? [named] : [])] };
 }
 
+const problemsQuery = z.object({
+  problems: z
+    .enum(['none', 'some'], 'must be none or some.')
+    .optional()
+    .describe('Orders that people work on, without or with problems.'),
+});
+
+/** Looked through for problems at once. */
+const COUNTED_AT_ONCE = 25;
+
+/** A page of orders with their lines and problems. @throws HttpError 400 where too many would have to be looked through */
+async function listedOrders(
+  records: RecordQueries,
+  tenant: Tenant,
+  { problems }: z.output<typeof problemsQuery>,
+  query: RecordQuery,
+  cancellation: Cancellation,
+) {
+  const isToDo = { kind: 'equals', field: 'processing_status', anyOf: TO_DO } as const;
+  const all = problems && { filters: [...query.filters, isToDo], offset: 0, limit: MAX_COUNTED_ORDERS };
+  const table = { tenant: tenant.name, table: tenant.orderModel };
+  const page = await records.list(table, { ...query, ...all }, cancellation);
+  const found = recordsIn(page.records);
+  if (problems === undefined)
+    return { total: page.total, found: await countedOrders(records, tenant, found, cancellation) };
+  const wanted = [];
+  for (let at = 0; at < page.total; at += COUNTED_AT_ONCE) {
+    const some = await countedOrders(records, tenant, found.slice(at, at + COUNTED_AT_ONCE), cancellation);
+    if (page.total > MAX_COUNTED_ORDERS || some.some((order) => order.problems === null))
+      throw badRequest(
+        `problems looks through ${MAX_COUNTED_ORDERS} orders at most, and ${MAX_COUNTED_PARTS} parts of ${COUNTED_AT_ONCE}. Narrow the search, as by processing_status.`,
+      );
+    wanted.push(...some.filter((order) => (order.problems === 0) === (problems === 'none')));
+  }
+  return { total: wanted.length, found: wanted.slice(query.offset, query.offset + query.limit) };
+}
+
+const COUNT = {
+  ...json.orNull(json.count),
+  description: 'null: too many to count, or nobody works on the order.',
+};
+
 const openBody = z.strictObject({ order_id: z.uuid('must be an order id.').optional() });
 
 const STATUSES = [...ORDER_STATUSES, FAILED];
@@ -160,13 +206,19 @@ export const orders: Resource = {
     'GET /orders': {
       id: 'listOrders',
       work: 'list',
-      summary: 'Orders, each with the name of its customer',
+      summary: 'Orders, each with the name of its customer and how many lines and problems it has',
       allow: 'users',
-      query: [SEARCH, ...LIST_PARAMETERS],
+      query: [SEARCH, ...parametersIn(problemsQuery), ...LIST_PARAMETERS],
       answer: (orderType) =>
         json.answer(
           'A page of orders.',
-          json.pageOf(json.extended(recordOutputSchema(orderType), { customer: json.nullableText })),
+          json.pageOf(
+            json.extended(recordOutputSchema(orderType), {
+              customer: json.nullableText,
+              lines: COUNT,
+              problems: COUNT,
+            }),
+          ),
         ),
       async handle(api, call, cancellation) {
         const { records } = api.queries;
@@ -174,15 +226,15 @@ export const orders: Resource = {
         const { query, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
         const search = searchIn(parameters);
         const searched = search === undefined ? [] : [await searchFilter(records, tenant, search, cancellation)];
-        const table = { tenant: tenant.name, table: tenant.orderModel };
-        const page = await records.list(table, { ...query, filters: [...searched, ...query.filters] }, cancellation);
-        const found = recordsIn(page.records);
+        const asked = { ...query, filters: [...searched, ...query.filters] };
+        const problems = parseQuery(problemsQuery, parameters);
+        const { found, total } = await listedOrders(records, tenant, problems, asked, cancellation);
         const keys = [...new Set(found.map((order) => nameIn(order, CUSTOMER.field)))];
         const parties = await records.find({ tenant: tenant.name, table: CUSTOMER.table }, CUSTOMER.key, keys);
         const names = new Map(parties.map(({ fields }) => [nameIn(fields, CUSTOMER.key), nameIn(fields, 'name')]));
         const shown = found.map((order) => ({ ...order, customer: names.get(nameIn(order, CUSTOMER.field)) ?? null }));
         const text = JSON.stringify(shown).slice(1, -1);
-        return { body: collectionEnvelope(api, call, text, { ...paging, total: page.total }) };
+        return { body: collectionEnvelope(api, call, text, { ...paging, total }) };
       },
     },
     'GET /orders/counts': {

@@ -1,18 +1,13 @@
-/** Loads and writes the stream of one order, and makes the snapshot that its document is made of. */
-import { type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
-import type { Tenant } from '../../domain/identity/directory.js';
+/** Loads and writes the stream of one order. */
 import type { OrderDecision } from '../../domain/order/decide.js';
-import { isReference, nameIn } from '../../domain/order/document.js';
-import type { ExportSnapshot, OrderEvent, SnapshotPart } from '../../domain/order/events.js';
-import { evolve, type Order, orderAlone } from '../../domain/order/order.js';
+import type { OrderEvent } from '../../domain/order/events.js';
+import { evolve, type Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
 import type { EventToAppend, Position, RecordedEvent } from '../../ports/eventStore.js';
-import type { RecordQueries } from '../../queries/records.js';
 import type { Application } from '../application.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { createdBefore } from '../idempotency.js';
 import { firstEvent, type PagesOf, type StreamReads, untilShown } from '../logReads.js';
-import { assetTypeOf } from '../tables.js';
 import { type Appended, beginStream, type Loaded, loadStream, writeStream } from '../writeStream.js';
 
 /**
@@ -89,37 +84,4 @@ function acceptedEvents(decision: OrderDecision): readonly OrderEvent[] {
   if (decision.kind === 'conflict') throw new ConflictError(decision.message);
   if (decision.kind === 'invalid') throw new ValidationError(decision.errors);
   return decision.events;
-}
-
-/** The order and its parts from the log, and the reference records that they refer to from the rows. */
-export async function exportSnapshot(
-  records: Pick<RecordQueries, 'find'>,
-  { name: tenant, assetTypes }: Pick<Tenant, 'name' | 'assetTypes'>,
-  orderId: string,
-  order: Order,
-): Promise<ExportSnapshot> {
-  const snapshot = orderAlone(assetTypes, orderId, order);
-  const related = new Map<string, Map<string, RecordView>>();
-  // A record may refer to others in turn (an item to its unit code). Tables do not refer in circles: two rounds are all.
-  let found: readonly SnapshotPart[] = [{ table: order.table, record: snapshot.order }, ...snapshot.parts];
-  while (found.length > 0) {
-    const next: SnapshotPart[] = [];
-    for (const from of new Set(found.map((each) => each.table)))
-      for (const relation of assetTypeOf({ assetTypes }, from).relationships) {
-        const { table, key, field } = relation;
-        const known = related.get(table) ?? new Map<string, RecordView>();
-        const names = new Set(found.filter((each) => each.table === from).map(({ record }) => nameIn(record, field)));
-        const wanted = [...names].filter((name) => name !== '' && !known.has(name));
-        if (wanted.length === 0 || !isReference(assetTypes, relation)) continue;
-        related.set(table, known);
-        for (const stored of await records.find({ tenant, table }, key, wanted)) {
-          const record = recordView(assetTypeOf({ assetTypes }, table), stored);
-          known.set(nameIn(record, key), record);
-          next.push({ table, record });
-        }
-      }
-    found = next;
-  }
-  const entries = [...related].map(([table, records]) => [table, Object.fromEntries(records)]);
-  return { ...snapshot, related: Object.fromEntries(entries) };
 }

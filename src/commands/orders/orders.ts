@@ -19,7 +19,8 @@ import { type Caller, ValidationError, type WrittenRecord } from '../context.js'
 import { newOrderId } from '../idempotency.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { withDeadline } from '../writeStream.js';
-import { exportSnapshot, writeNewOrder, writeOrder } from './orderStream.js';
+import { writeNewOrder, writeOrder } from './orderStream.js';
+import { exportSnapshot } from './snapshots.js';
 
 /** @throws ValidationError with every error; those of parts are keyed by path, such as `lines.0.quantity` */
 export async function createOrder({ commands, caller, assetType }: TableWrite, body: unknown): Promise<WrittenRecord> {

@@ -33,13 +33,13 @@ const stay = (order: Order): StatusChange => ({ from: order.status, to: order.st
 const move = (order: Order, to: OrderStatus): StatusChange => ({ from: order.status, to });
 
 /** Orders that validators work on. */
-const TO_VALIDATE: readonly OrderStatus[] = ['pending_validation', 'saved', 'validated', 'submit_failed', FAILED];
+export const TO_DO: readonly OrderStatus[] = ['pending_validation', 'saved', 'validated', 'submit_failed', FAILED];
 
 /** What people do with an order, and the states in which they may. */
 const STATES_OF = {
-  save: [...TO_VALIDATE, 'rejected'],
+  save: [...TO_DO, 'rejected'],
   approve: ['validated', FAILED],
-  reject: TO_VALIDATE,
+  reject: TO_DO,
 } satisfies { readonly [action: string]: readonly OrderStatus[] };
 type OrderAction = keyof typeof STATES_OF;
 export const ACTIONS: readonly OrderAction[] = ['save', 'approve', 'reject'];

@@ -51,6 +51,81 @@ it('shows the name of each customer', async () => {
   expect(body).toMatchObject({ data: [{ customer: 'Shipper' }] });
 });
 
+describe('lines and problems', () => {
+  const line = { quantity: 1, item_id: '', unit_code_id: '' };
+  const head = { buyer_customer_party_id: 'C-1', delivery_date: '2026-12-01' };
+  beforeAll(() => Object.assign(line, { item_id: tea, unit_code_id: piece }));
+  const asked = (name: string, more: Query = {}) => ({ 'filter[customer_reference]': name, ...more });
+
+  it('are counted for each order as it is shown alone, until nobody works on it', async () => {
+    const ids = [
+      await newOrder({ ...head, customer_reference: 'L 1', lines: [line, line] }),
+      await newOrder({ customer_reference: 'L 2', lines: [{ ...line, quantity: 0 }] }),
+      await newOrder({ customer_reference: 'L 3', processing_status: 'completed', lines: [line] }),
+    ];
+    const { data } = await orders(asked('L '));
+    expect(data).toMatchObject([
+      { id: ids[0], lines: 2, problems: 0 },
+      { id: ids[1], lines: 1, problems: 3 },
+      { id: ids[2], lines: 1, problems: null },
+    ]);
+    const alone = await validator.call('GET', `/orders/${ids[1]}`);
+    expect(Object(alone.body).data.problems).toHaveLength(3);
+  });
+
+  it('problems are those of now: a record that comes later ends one', async () => {
+    await newOrder({ ...head, buyer_customer_party_id: 'later', customer_reference: 'Now', lines: [line] });
+    expect((await orders(asked('Now'))).data).toMatchObject([{ lines: 1, problems: 1 }]);
+    await acme().batch('dyn_party', [{ external_id: 'later', name: 'Later' }]);
+    expect((await orders(asked('Now'))).data).toMatchObject([{ lines: 1, problems: 0 }]);
+    expect((await orders(asked('Now', { problems: 'some' }))).meta.total).toBe(0);
+  });
+
+  it('orders with and without problems are found, in pages with their totals', async () => {
+    const numbers = Array.from({ length: 30 }, (_, n) => n);
+    for (const n of numbers) await newOrder({ ...(n % 10 > 0 && head), customer_reference: `P ${n}`, lines: [line] });
+    await newOrder({ customer_reference: 'P done', processing_status: 'completed' });
+    expect(await orders(asked('P ', { problems: 'some' }))).toMatchObject({
+      data: ['P 0', 'P 10', 'P 20'].map((customer_reference) => ({ customer_reference, problems: 2 })),
+      meta: { total: 3, last_page: 1 },
+    });
+    const none = asked('P ', { problems: 'none', sort: '-created_at', page: '2' });
+    expect(await orders(none)).toMatchObject({
+      data: [{ customer_reference: 'P 2' }, { customer_reference: 'P 1' }],
+      meta: { total: 27, from: 26, to: 27 },
+    });
+  });
+
+  it('of a transport order are its consignments, and problems of its goods and charges', async () => {
+    const goods = [{ quantity: 0, packing_type_id: tea }];
+    const parts = {
+      consignments: [{ goods }, { goods: [] }],
+      allowance_charges: [{ charge_indicator: true, amount: 1 }],
+    };
+    await hauler().create('dyn_transport_order', { buyer_customer_party_id: 'C-2', customer_reference: 'T', ...parts });
+    const list = await hauler().platform('GET', '/orders', {
+      query: { problems: 'some', 'filter[customer_reference]': 'T' },
+    });
+    // The party and the packing type are the other tenant's, and there is no quantity of nothing.
+    expect(list.body).toMatchObject({ data: [{ lines: 2, problems: 3 }], meta: { total: 1 } });
+  });
+
+  it('are null where a page has more than MAX_COUNTED_PARTS parts, and cannot be sought there', async () => {
+    for (let n = 1; n <= 3; n += 1)
+      await newOrder({ customer_reference: 'Big', lines: Array(n === 3 ? 1 : 1_000).fill({ quantity: 1 }) });
+    expect((await orders(asked('Big'))).data).toMatchObject(Array(3).fill({ lines: null, problems: null }));
+    await refused('problems=none&filter[customer_reference]=Big');
+    await refused('problems=few');
+  });
+
+  it('problems are sought in at most MAX_COUNTED_ORDERS orders', async () => {
+    const parallel = Array.from({ length: 501 }, () => newOrder({ customer_reference: 'Crowd' }));
+    await Promise.all(parallel);
+    const answer = await refused('problems=some&filter[customer_reference]=Crowd');
+    expect(answer.body).toMatchObject({ error: expect.stringContaining('500 orders') });
+  });
+});
+
 describe('search', () => {
   it('finds orders by reference, sales order id, customer and id, in any case, within the filters', async () => {
     const one = await newOrder({ customer_reference: 'Find 1 Molen', sales_order_id: 'SO-1', notes: 'Molen' });
