@@ -34,8 +34,8 @@ const pageNumber = (value: unknown): number | undefined => {
 const set = <T extends object>(search: T): T =>
   Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined)) as T;
 
-/** `from` and `to`: of the delivery date; `accuracy`: at most this. */
-const OF_ORDERS = ['text', 'state', 'customer', 'from', 'to', 'accuracy', 'sort'] as const;
+/** `from` and `to`: of the delivery date; `accuracy`: at most this; `problems`: `some` or `none`. */
+const OF_ORDERS = ['text', 'state', 'customer', 'from', 'to', 'accuracy', 'problems', 'sort'] as const;
 export type OrdersSearch = { readonly [name in (typeof OF_ORDERS)[number]]?: string } & { readonly page?: number };
 const ordersSearch = (search: Search): OrdersSearch =>
   set({

@@ -295,6 +295,13 @@ test('filters a list, gives what is shown a name, comes back to it, and removes 
   await page.getByRole('combobox', { name: 'Accuracy at most' }).click();
   await page.getByRole('option', { name: '80 %' }).click();
   await page.getByText('2 rows').waitFor();
+  await page.getByRole('combobox', { name: 'Problems' }).click();
+  await page.getByRole('option', { name: 'Without problems' }).click();
+  await page.getByText('Nothing matches. Change or clear the filters.').waitFor();
+  await page.getByRole('combobox', { name: 'Problems' }).click();
+  await page.getByRole('option', { name: 'With problems' }).click();
+  await page.getByText('2 rows').waitFor();
+  await rows.nth(1).getByText('1 problem', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Reference' }).click();
   await page.getByRole('button', { name: 'Reference' }).click();
   await rows.nth(1).getByText('LATE-2').waitFor();

@@ -62,8 +62,10 @@ export function DeliveryDate({ date, of }: DeliveryDateProps) {
   const left = new Intl.RelativeTimeFormat(language, { numeric: 'auto' }).format(days, 'day');
   return (
     <Text span inherit {...(isToDo && days < 0 ? { className: 'late' } : {})}>
-      <time dateTime={date}>{shown}</time>
-      {isToDo && ` · ${left}`}
+      <time dateTime={date}>
+        {shown}
+        {isToDo && ` · ${left}`}
+      </time>
     </Text>
   );
 }

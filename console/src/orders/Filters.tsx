@@ -35,12 +35,26 @@ export function Filters({ queue, search, onChange, customerName }: Props & { rea
         <Select
           aria-label={common.status}
           placeholder={common.status}
-          w={190}
+          w={165}
           clearable
           value={search.state ?? null}
           data={queue.states.flatMap((state) => (state === null ? [] : [{ value: state, label: status[state] }]))}
           onChange={change('state')}
         />
+        {queue !== ARCHIVE && (
+          <Select
+            aria-label={orders.problems}
+            placeholder={orders.problems}
+            w={165}
+            clearable
+            value={search.problems ?? null}
+            data={[
+              { value: 'some', label: orders.withProblems },
+              { value: 'none', label: orders.withoutProblems },
+            ]}
+            onChange={change('problems')}
+          />
+        )}
         <Button variant="default" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           {orders.filters}
         </Button>

@@ -1,5 +1,5 @@
 /** Lists of orders: those to validate, those the ERP refused or did not get, and the archive. */
-import { Button, Group, Text } from '@mantine/core';
+import { Badge, Button, Group, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -167,6 +167,20 @@ const columnsOf = (queue: Queue, { orders, common }: Words, linkTo: LinkTo): rea
     label: orders.reasons,
     isHidden: queue !== REFUSED,
     cell: ({ error_reason }) => <Cut>{error_reason?.join(' · ')}</Cut>,
+  },
+  { id: 'lines', label: orders.lines, isNumber: true, cell: ({ lines }) => lines },
+  {
+    id: 'problems',
+    label: orders.problems,
+    isHidden: queue === ARCHIVE,
+    cell: ({ problems }) =>
+      problems === 0 ? (
+        <Text span role="img" aria-label={orders.withoutProblems} c="dimmed">
+          ✓
+        </Text>
+      ) : (
+        problems && <Badge color="orange">{orders.problemCount(problems)}</Badge>
+      ),
   },
   {
     id: 'accuracy',

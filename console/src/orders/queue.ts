@@ -34,6 +34,7 @@ export const readQueue = (queue: Queue, search: OrdersSearch, perPage = PAGE_SIZ
           perPage,
           page: search.page,
           search: search.text,
+          problems: search.problems,
           sort: search.sort ?? (queue === ARCHIVE ? '-updated_at' : 'created_at'),
           'filter[processing_status][in]': search.state ?? queue.states.join(','),
           'filter[buyer_customer_party_id][eq]': search.customer,
