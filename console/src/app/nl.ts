@@ -111,7 +111,7 @@ export const nl: Text = {
     saveView: 'Deze weergave bewaren',
     overdue: 'Te laat',
     filters: 'Filters',
-    accuracyTo: 'Zekerheid hoogstens',
+    accuracyTo: 'Zekerheid tot',
     customer: 'Klant',
     reference: 'Referentie',
     issued: 'Besteld op',

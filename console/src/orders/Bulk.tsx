@@ -1,11 +1,11 @@
 /** One action on many orders: which they are is shown first, and then what came of each. */
-import { Button, Group, Modal, ScrollArea, Stack, Table, Text, Textarea } from '@mantine/core';
+import { Button, ScrollArea, Table, Text, Textarea } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ApiError, api, bodyOf, type OrderRow } from '../api/client';
+import { FormDialog } from '../app/Dialogs';
 import { useText } from '../app/language';
-import { Problem } from '../app/Page';
 import { approve } from './approveLater';
 import { reject } from './Decisions';
 
@@ -22,7 +22,7 @@ type Props = {
 };
 
 export function Bulk({ orders, onDone }: Props) {
-  const { common, orders: text } = useText();
+  const { orders: text } = useText();
   const client = useQueryClient();
   const [action, setAction] = useState<Action | undefined>();
   const [reasons, setReasons] = useState('');
@@ -61,60 +61,56 @@ export function Bulk({ orders, onDone }: Props) {
           </Button>
         ))}
       {action !== undefined && (
-        <Modal opened onClose={close} title={`${labels[action]}: ${orders.length}`} size="lg">
-          <Stack>
-            {work.error !== null && <Problem error={work.error} />}
-            {action === 'reject' && !isBegun && (
-              <Textarea
-                data-autofocus
-                autosize
-                minRows={2}
-                label={text.rejectWhy}
-                value={reasons}
-                onChange={({ currentTarget }) => setReasons(currentTarget.value)}
-              />
-            )}
-            {isBegun && (
-              <Text role="status">
-                {text.doneCount(outcomes.size - refused)}
-                {refused > 0 && ` · ${text.refusedCount(refused)}`}
-              </Text>
-            )}
-            <ScrollArea.Autosize mah="50vh">
-              <Table aria-label={text.one}>
-                <Table.Tbody>
-                  {orders.map(({ id, customer_reference, customer }) => (
-                    <Table.Tr key={id}>
-                      <Table.Td>
-                        <Link to="/orders/$orderId" params={{ orderId: id }} target="_blank">
-                          {customer_reference ?? id.slice(0, 8)}
-                        </Link>
-                      </Table.Td>
-                      <Table.Td>
-                        <bdi>{customer}</bdi>
-                      </Table.Td>
-                      <Table.Td className="text">{outcomes.get(id) === '' ? '✓' : outcomes.get(id)}</Table.Td>
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </ScrollArea.Autosize>
-            <Group justify="flex-end">
-              <Button variant="default" disabled={work.isPending} onClick={close}>
-                {isBegun ? common.close : common.cancel}
-              </Button>
-              {!isBegun && (
-                <Button
-                  disabled={action === 'reject' && reasons.trim() === ''}
-                  {...(action === 'reject' ? { color: 'red' } : {})}
-                  onClick={() => work.mutate(action)}
-                >
-                  {labels[action]}
-                </Button>
+        <FormDialog
+          title={`${labels[action]}: ${orders.length}`}
+          label={labels[action]}
+          act={() => work.mutateAsync(action)}
+          onClose={close}
+          isReady={action !== 'reject' || reasons.trim() !== ''}
+          isDone={isBegun && !work.isPending}
+          color={action === 'reject' ? 'red' : 'indigo'}
+          size="lg"
+        >
+          {() => (
+            <>
+              {action === 'reject' && !isBegun && (
+                <Textarea
+                  data-autofocus
+                  autosize
+                  minRows={2}
+                  label={text.rejectWhy}
+                  value={reasons}
+                  onChange={({ currentTarget }) => setReasons(currentTarget.value)}
+                />
               )}
-            </Group>
-          </Stack>
-        </Modal>
+              {isBegun && (
+                <Text role="status">
+                  {text.doneCount(outcomes.size - refused)}
+                  {refused > 0 && ` · ${text.refusedCount(refused)}`}
+                </Text>
+              )}
+              <ScrollArea.Autosize mah="50vh">
+                <Table aria-label={text.one}>
+                  <Table.Tbody>
+                    {orders.map(({ id, customer_reference, customer }) => (
+                      <Table.Tr key={id}>
+                        <Table.Td>
+                          <Link to="/orders/$orderId" params={{ orderId: id }} target="_blank">
+                            {customer_reference ?? id.slice(0, 8)}
+                          </Link>
+                        </Table.Td>
+                        <Table.Td>
+                          <bdi>{customer}</bdi>
+                        </Table.Td>
+                        <Table.Td className="text">{outcomes.get(id) === '' ? '✓' : outcomes.get(id)}</Table.Td>
+                      </Table.Tr>
+                    ))}
+                  </Table.Tbody>
+                </Table>
+              </ScrollArea.Autosize>
+            </>
+          )}
+        </FormDialog>
       )}
     </>
   );

@@ -62,10 +62,8 @@ export function DeliveryDate({ date, of }: DeliveryDateProps) {
   const left = new Intl.RelativeTimeFormat(language, { numeric: 'auto' }).format(days, 'day');
   return (
     <Text span inherit {...(isToDo && days < 0 ? { className: 'late' } : {})}>
-      <time dateTime={date}>
-        {shown}
-        {isToDo && ` · ${left}`}
-      </time>
+      <time dateTime={date}>{shown}</time>
+      {isToDo && ` · ${left}`}
     </Text>
   );
 }

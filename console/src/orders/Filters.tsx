@@ -17,13 +17,20 @@ type Props = {
   readonly onChange: (search: OrdersSearch) => void;
 };
 
-const ACCURACIES = [0.95, 0.9, 0.8, 0.5];
+const ACCURACIES = Object.fromEntries([0.95, 0.9, 0.8, 0.5].map((most) => [most, accuracyText(most)]));
 
 /** @param customerName of the customer that is filtered by, if it is known */
 export function Filters({ queue, search, onChange, customerName }: Props & { readonly customerName: string | null }) {
   const { common, orders, status } = useText();
-  const { customer, from, to, accuracy, sort } = search;
-  const [isOpen, setOpen] = useState([customer, from, to, accuracy].some((each) => each !== undefined));
+  const { customer, sort } = search;
+  const [isOpen, setOpen] = useState(['customer', 'from', 'to'].some((name) => Object.hasOwn(search, name)));
+  const states = queue.states.flatMap((state) => (state === null ? [] : [[state, status[state]] as const]));
+  const problems = { some: orders.withProblems, none: orders.withoutProblems };
+  const choices = [
+    { name: 'state', label: common.status, values: Object.fromEntries(states) },
+    ...(queue === ARCHIVE ? [] : [{ name: 'problems', label: orders.problems, values: problems } as const]),
+    { name: 'accuracy', label: orders.accuracyTo, values: ACCURACIES },
+  ] as const;
   const change = (name: keyof OrdersSearch) => (value: string | null) => {
     const { [name]: _, ...others } = search;
     onChange(value === null || value === '' ? others : { ...others, [name]: value });
@@ -32,29 +39,18 @@ export function Filters({ queue, search, onChange, customerName }: Props & { rea
     <>
       <Group gap="xs">
         <SearchField label={orders.search} value={search.text ?? ''} onSearch={change('text')} />
-        <Select
-          aria-label={common.status}
-          placeholder={common.status}
-          w={165}
-          clearable
-          value={search.state ?? null}
-          data={queue.states.flatMap((state) => (state === null ? [] : [{ value: state, label: status[state] }]))}
-          onChange={change('state')}
-        />
-        {queue !== ARCHIVE && (
+        {choices.map(({ name, label, values }) => (
           <Select
-            aria-label={orders.problems}
-            placeholder={orders.problems}
-            w={165}
+            key={name}
+            aria-label={label}
+            placeholder={label}
+            w={172}
             clearable
-            value={search.problems ?? null}
-            data={[
-              { value: 'some', label: orders.withProblems },
-              { value: 'none', label: orders.withoutProblems },
-            ]}
-            onChange={change('problems')}
+            value={search[name] ?? null}
+            data={Object.entries(values).map(([value, shown]) => ({ value, label: shown }))}
+            onChange={change(name)}
           />
-        )}
+        ))}
         <Button variant="default" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           {orders.filters}
         </Button>
@@ -83,14 +79,6 @@ export function Filters({ queue, search, onChange, customerName }: Props & { rea
               onChange={({ currentTarget }) => change(name)(currentTarget.value)}
             />
           ))}
-          <Select
-            label={orders.accuracyTo}
-            w={190}
-            clearable
-            value={accuracy ?? null}
-            data={ACCURACIES.map((most) => ({ value: String(most), label: accuracyText(most) }))}
-            onChange={change('accuracy')}
-          />
         </Group>
       )}
     </>

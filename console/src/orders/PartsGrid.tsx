@@ -84,15 +84,9 @@ function columnsOf(info: AssetType, owner: string): readonly AssetColumn[] {
   });
 }
 
-function Grid({
-  relationship: { field: owner },
-  path,
-  parts,
-  onChange,
-  errors,
-  isDisabled,
-  info,
-}: PartsProps & { readonly info: AssetType }) {
+type GridProps = PartsProps & { readonly info: AssetType };
+
+function Grid({ relationship: { field: owner }, path, parts, onChange, errors, isDisabled, info }: GridProps) {
   const { text, language } = useLanguage();
   const client = useQueryClient();
   const body = useRef<HTMLTableSectionElement>(null);
@@ -244,6 +238,11 @@ const PartRow = memo(
           each.key === part.key ? { ...each, fields: { ...each.fields, [of]: change(each.fields[of]) } } : each,
         ),
       );
+    const remove = () => onChange((present) => present.filter(({ key }) => key !== part.key));
+    const acts = [
+      ['2×', orders.duplicateLine, () => onDuplicate(part)] as const,
+      ['×', orders.removeLine, remove] as const,
+    ];
     return (
       <>
         <tr data-part>
@@ -264,43 +263,28 @@ const PartRow = memo(
             );
           })}
           <td>
-            {!isDisabled && (
-              <>
-                <button
-                  type="button"
-                  aria-label={`${orders.duplicateLine}, ${at + 1}`}
-                  onClick={() => onDuplicate(part)}
-                >
-                  2×
+            {!isDisabled &&
+              acts.map(([sign, label, act]) => (
+                <button key={sign} type="button" aria-label={`${label}, ${at + 1}`} onClick={act}>
+                  {sign}
                 </button>
-                <button
-                  type="button"
-                  aria-label={`${orders.removeLine}, ${at + 1}`}
-                  onClick={() => onChange((present) => present.filter(({ key }) => key !== part.key))}
-                >
-                  ×
-                </button>
-              </>
-            )}
+              ))}
           </td>
         </tr>
-        {lists.map((relationship) => {
-          const { name } = relationship;
-          return (
-            <tr key={name}>
-              <td colSpan={columns.length + 1}>
-                <Parts
-                  relationship={relationship}
-                  path={`${list}.${at}.${name}`}
-                  parts={partsIn(part.fields[name])}
-                  onChange={(change) => setField(name, (present) => change(partsIn(present)))}
-                  errors={errors}
-                  isDisabled={isDisabled}
-                />
-              </td>
-            </tr>
-          );
-        })}
+        {lists.map((relationship) => (
+          <tr key={relationship.name}>
+            <td colSpan={columns.length + 1}>
+              <Parts
+                relationship={relationship}
+                path={`${list}.${at}.${relationship.name}`}
+                parts={partsIn(part.fields[relationship.name])}
+                onChange={(change) => setField(relationship.name, (present) => change(partsIn(present)))}
+                errors={errors}
+                isDisabled={isDisabled}
+              />
+            </td>
+          </tr>
+        ))}
       </>
     );
   },

@@ -18,10 +18,8 @@ export const isToBeApproved = (orderId: string): boolean => waiting.has(orderId)
 export const approve = (id: string, body: { override?: boolean; reason?: string } = {}) =>
   bodyOf(api.POST('/api/v1/platform/orders/{order_id}/approve', { params: { path: { order_id: id } }, body }));
 
-type Named = Pick<Order, 'id'> & { readonly name: string };
-
 /** Of an order that is validated. What comes of it is told, wherever the person is by then. */
-export function useApproveLater(): (order: Named) => void {
+export function useApproveLater(): (order: Pick<Order, 'id'> & { readonly name: string }) => void {
   const text = useText();
   const client = useQueryClient();
   return ({ id, name }) => {
