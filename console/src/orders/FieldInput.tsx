@@ -4,8 +4,7 @@ import { memo, useState } from 'react';
 import type { AnyRecord, AssetField, AssetType } from '../api/client';
 import { useLanguage } from '../app/language';
 import { decimalMark, NoNumber, numberText, numberValue } from '../app/numberText';
-import { CellInput, FieldText } from './Cell';
-import { LookUp } from './LookUp';
+import { CellInput, FieldText, LookUp } from './LookUp';
 
 type Props = {
   readonly field: AssetField;
