@@ -77,17 +77,13 @@ export function parametersCheck(parameters: readonly QueryParameter[]): (query: 
   };
 }
 
-/** Header fields that clients rely on. */
-const PROMISES = [
-  ['if-match', 'If-Match'],
-  ['idempotency-key', 'Idempotency-Key'],
-] as const;
-
 /** Makes a check that throws HttpError 400 for a header field that the client relies on and that would do nothing. */
 export function refusedHeadersCheck(method: string, known: readonly RequestHeader[]): (req: Request) => void {
   return ({ headers }) => {
-    for (const [name, shown] of PROMISES)
-      if (headers[name] !== undefined && !known.includes(name))
-        throw badRequest(`${shown} has no effect on this ${method}: send it without.`);
+    if (headers['if-match'] !== undefined && !known.includes('if-match'))
+      throw badRequest(`If-Match has no effect on this ${method}: send it without.`);
+    if (headers['idempotency-key'] === undefined || known.includes('idempotency-key')) return;
+    if (method === 'POST') throw badRequest('Idempotency-Key has no effect on this POST: send it without.');
+    throw badRequest(`Idempotency-Key is not needed on ${method}: a ${method} can be repeated.`);
   };
 }

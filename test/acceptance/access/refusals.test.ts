@@ -54,7 +54,9 @@ const promised = (name: string, value: string, more: RequestOptions = body({})):
   headers: { [name]: value },
 });
 const withoutEffect = (name: string, method: string): string =>
-  `${name} has no effect on this ${method}: send it without.`;
+  name === 'Idempotency-Key' && method === 'PUT'
+    ? 'Idempotency-Key is not needed on PUT: a PUT can be repeated.'
+    : `${name} has no effect on this ${method}: send it without.`;
 const numbers = (count: number): string => Array.from({ length: count }, (_, n) => n).join(',');
 const webhookWith = (customData: string): RequestOptions =>
   raw(`{"url":"https://127.0.0.1:9/","custom_data":${customData}}`);
