@@ -208,7 +208,7 @@ export const orders: Resource = {
       work: 'list',
       summary: 'Orders, each with the name of its customer and how many lines and problems it has',
       allow: 'users',
-      query: [SEARCH, ...parametersIn(problemsQuery), ...LIST_PARAMETERS],
+      query: [SEARCH, ...LIST_PARAMETERS, ...parametersIn(problemsQuery)],
       answer: (orderType) =>
         json.answer(
           'A page of orders.',
