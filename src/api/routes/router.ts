@@ -135,6 +135,8 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       // Hundreds that arrive together would hold the event loop for a few milliseconds each.
       if (operation.allow !== 'anyone') await nextTurn(context.tenantName);
       const reply = await operation.handle(api, call, time);
+      // Nor are they answered at once where they have all waited for the same.
+      if (operation.allow === 'anyone') await nextTurn(context.tenantName ?? req.route.path);
       // A large write keeps its turn until reads show it, so that few are ever pending.
       const isShown = await shownByReads(api, req, reply);
       if (isAnswered(res)) return;
