@@ -120,7 +120,7 @@ test('reads an order and its history, and finds nothing that would change someth
   for (const name of ['Save', 'Approve and next', 'Reject', 'Add a line']) {
     expect(await page.getByRole('button', { name, exact: true }).count()).toBe(0);
   }
-  await page.getByText('Customer reference', { exact: true }).waitFor();
+  await page.locator('[data-field="customer_reference"]').getByText('Customer reference', { exact: true }).waitFor();
   expect(await page.getByRole('textbox').count()).toBe(0);
   for (const [path, heading] of [
     ['/webhooks', 'Webhooks'],
@@ -162,7 +162,7 @@ test('follows a record through its history, and an order through everything that
     error_reason: ['Unknown article'],
   });
   await window.goto(`/orders/${data[0]?.id}/replay`, 'Everything that happened');
-  await page.getByText('Unknown article').first().waitFor();
+  await page.getByText(/^Error reason: .* → .*Unknown article/).waitFor();
   await window.screenshot('auditor-replay');
   const download = page.waitForEvent('download');
   await page.getByRole('link', { name: /Export for a dispute/ }).click();

@@ -19,6 +19,8 @@ const VIEWS = [
   { colorScheme: 'dark', width: 390 },
 ] as const;
 
+const TRANSITIONS = 'document.getAnimations().some((each) => each instanceof CSSTransition)';
+
 /** It talks to nobody but the service. */
 const ALONE = [
   '--no-sandbox',
@@ -31,6 +33,9 @@ const ALONE = [
 ];
 
 export const startBrowser = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM, args: ALONE });
+
+/** A page by its address and its heading, and the keys that open its dialogs beside those of its buttons. */
+export type PageSeen = readonly [path: string, heading: string | RegExp, ...keys: string[]];
 
 export type Person = { readonly email: string; readonly password: string };
 
@@ -83,9 +88,17 @@ export class Window {
     await this.page.getByRole('status', { name: 'Loading…' }).first().waitFor({ state: 'detached' });
   }
 
+  /** A picture of what is seen. What axe finds in a dialog that is open is a complaint. */
   async screenshot(name: string): Promise<void> {
     mkdirSync(SCREENSHOTS, { recursive: true });
     await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
+    if ((await this.page.getByRole('dialog').count()) > 0) this.complaints.push(...(await this.barriersOfDialog()));
+  }
+
+  /** The heading of a dialog is no landmark of the page. */
+  async barriersOfDialog(): Promise<readonly string[]> {
+    const found = await this.barriers('[role="dialog"]');
+    return found.filter((each) => !each.startsWith('landmark-'));
   }
 
   /**
@@ -93,6 +106,11 @@ export class Window {
    * @param parts selectors of the parts that are ours; the whole page by default
    */
   async barriers(...parts: readonly string[]): Promise<readonly string[]> {
+    // Half way through a change of colours nothing can be read.
+    await until(
+      () => this.page.evaluate<boolean>(TRANSITIONS),
+      (some) => !some,
+    );
     const axe = new AxeBuilder({ page: this.page });
     for (const part of parts) axe.include(part);
     const { violations } = await axe.analyze();
@@ -101,23 +119,21 @@ export class Window {
 
   /**
    * Opens each page and looks at it in all ways; pictures go on the contact sheet.
-   * @param pages address and heading
    * @returns by page, what axe finds in it and in its dialogs, and what makes it scroll sideways; only what has something
    */
-  async walk(who: string, pages: readonly (readonly [path: string, heading: string | RegExp])[]) {
+  async walk(who: string, pages: readonly PageSeen[]) {
     const barriers: { [place: string]: readonly string[] } = {};
     const add = (place: string, found: readonly string[]) => {
       if (found.length > 0) barriers[place] = found;
     };
     // The menu moves away; colours change when the page has heard of the new scheme.
-    const transitions = 'document.getAnimations().some((each) => each instanceof CSSTransition)';
     const changesStill = (scheme: string) => () =>
       this.page.evaluate<boolean>(
-        `document.documentElement.dataset.mantineColorScheme !== '${scheme}' || ${transitions}`,
+        `document.documentElement.dataset.mantineColorScheme !== '${scheme}' || ${TRANSITIONS}`,
       );
     // The page itself does not scroll sideways: wide tables do.
     const pixelsWider = () => this.page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
-    for (const [at, [path, heading]] of pages.entries()) {
+    for (const [at, [path, heading, ...keys]] of pages.entries()) {
       const name = path
         .replace(/[0-9a-f-]{36}/g, 'id')
         .replace(/\W+/g, ' ')
@@ -133,7 +149,7 @@ export class Window {
         add(place, wider > 0 ? [...found, `${wider} pixels wider than the window`] : found);
         await this.screenshot(`pages/${who} ${String(at + 1).padStart(2, '0')} ${name}/${view}`);
         if (view > 0) continue;
-        for (const [label, barriersOfIt] of await this.dialogBarriers(at === 0 ? ['?', 'Control+k'] : []))
+        for (const [label, barriersOfIt] of await this.dialogBarriers(at === 0 ? ['?', 'Control+k'] : keys))
           add(`${place}: ${label}`, barriersOfIt);
       }
     }
@@ -146,12 +162,7 @@ export class Window {
     const look = async (label: string) => {
       await this.page.getByRole('dialog').waitFor();
       await this.isQuiet();
-      // The heading of a dialog is no landmark of the page.
-      const all = await this.barriers('[role="dialog"]');
-      found.set(
-        label,
-        all.filter((each) => !each.startsWith('landmark-')),
-      );
+      found.set(label, await this.barriersOfDialog());
       await this.press('Escape');
       await this.page.getByRole('dialog').waitFor({ state: 'detached' });
     };

@@ -111,7 +111,7 @@ test('corrects a line, looks up an item by typing, adds and removes lines, and l
   await page.getByRole('link', { name: 'Tables' }).click();
   expect(asked).toEqual(['Leave without saving your changes?']);
   await window.press('Control+s');
-  await page.getByText('Saved', { exact: true }).first().waitFor();
+  await page.getByText('Saved.', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Save', exact: true }).and(page.locator(':disabled')).waitFor();
   const lines = await acme().list('dyn_order_line', {
     'filter[order_id]': String(orders[10]?.id),
@@ -120,9 +120,9 @@ test('corrects a line, looks up an item by typing, adds and removes lines, and l
   expect(lines.data.map(({ quantity }) => quantity)).toEqual([12, 6, 3]);
   expect(lines.data[0]?.item_id).toBe(lines.data[1]?.item_id);
   // The history says which line it was.
-  const changed = page.locator('details').filter({ hasText: 'quantity: 6 → 12' });
+  const changed = page.locator('details').filter({ hasText: /Quantity: 6 → 12/ });
   await changed.locator('summary').click();
-  await changed.getByText('1 (Coffee beans 1 kg) · quantity: 6 → 12').waitFor();
+  await changed.getByText('1 (Coffee beans 1 kg) · Quantity: 6 → 12', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Remove this line, 3' }).click();
   await window.press('Control+s');
   const left = async () =>
@@ -149,7 +149,7 @@ test('the goods of a consignment are edited below it', async () => {
   await goods.getByLabel('Product name, 2').fill('Tiles');
   await window.screenshot('clerk-transport');
   await window.press('Control+s');
-  await page.getByText('Saved', { exact: true }).first().waitFor();
+  await page.getByText('Saved.', { exact: true }).waitFor();
   const { data } = await hauler.list('dyn_goods', { sort: 'product_name' });
   expect(data.map(({ product_name, quantity }) => [product_name, quantity])).toEqual([
     ['Bricks', 5],
@@ -182,7 +182,7 @@ test('numbers are sent as they were meant or not at all, also where the fields o
   expect(await ofLines()).toEqual(before);
   await quantity.fill('1.250,75');
   await window.press('Control+s');
-  await page.getByText('Saved', { exact: true }).first().waitFor();
+  await page.getByText('Saved.', { exact: true }).waitFor();
   expect((await ofLines()).map((line) => line.quantity)).toEqual([1250.75, before[1]?.quantity]);
   expect((await ofLines()).map((line) => line.item_id)).toEqual(before.map((line) => line.item_id));
   await window.close();
@@ -199,7 +199,7 @@ test('two clerks at one order: the second chooses for each field that both have 
   await first.page.getByLabel('Notes').fill('Ring twice');
   await first.page.getByLabel('Quantity, 1').fill('7');
   await first.press('Control+s');
-  await first.page.getByText('Saved', { exact: true }).first().waitFor();
+  await first.page.getByText('Saved.', { exact: true }).waitFor();
   await second.page.getByLabel('Customer reference').fill('PO-012 B');
   await second.page.getByLabel('Notes').fill('Ring once');
   await second.page.getByLabel('Quantity, 1').fill('8');
@@ -207,9 +207,9 @@ test('two clerks at one order: the second chooses for each field that both have 
   await second.page.getByText('Someone else has changed this order').waitFor();
   await second.screenshot('clerk-conflict');
   expect(await second.barriers()).toEqual([]);
-  const chosen = second.page.getByRole('radiogroup', { name: 'notes' });
+  const chosen = second.page.getByRole('radiogroup', { name: 'Notes', exact: true });
   await chosen.getByText('Theirs: Ring twice').click();
-  await second.page.getByRole('radiogroup', { name: '1 (Coffee beans 1 kg) · quantity' }).waitFor();
+  await second.page.getByRole('radiogroup', { name: '1 (Coffee beans 1 kg) · Quantity', exact: true }).waitFor();
   const notes = async () => second.page.getByRole('textbox', { name: 'Notes' }).inputValue();
   expect(await until(notes, (value) => value !== 'Ring once')).toBe('Ring twice');
   await second.press('Control+s');
@@ -251,6 +251,7 @@ test('approves several at once and says which were not; rejects one with a reaso
   await window.goto('/orders', 'To Validate');
   await page.getByLabel('Select all orders of this page').check();
   await page.getByRole('button', { name: /^Approve \d+ selected/ }).click();
+  await window.screenshot('clerk-approve-many');
   await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
   await page.getByText(/^1 done · \d refused/).waitFor();
   await window.screenshot('clerk-approved');
@@ -258,6 +259,7 @@ test('approves several at once and says which were not; rejects one with a reaso
   await window.goto(`/orders/${orders[13]?.id}`, /PO-014/);
   await window.press('r');
   await page.getByLabel(/Why is it rejected/).fill('Ordered twice');
+  await window.screenshot('clerk-reject');
   await page.getByRole('dialog').getByRole('button', { name: 'Reject' }).click();
   expect(
     await until(
@@ -303,6 +305,7 @@ test('filters a list, gives what is shown a name, comes back to it, and removes 
   await page.getByText('2 rows').waitFor();
   await rows.nth(1).getByText('1 problem', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Reference' }).click();
+  await rows.nth(1).getByText('LATE-1').waitFor();
   await page.getByRole('button', { name: 'Reference' }).click();
   await rows.nth(1).getByText('LATE-2').waitFor();
   await page.getByRole('button', { name: 'Save this view' }).click();
@@ -352,7 +355,7 @@ test('rows of a sheet are pasted into the lines; a problem leads to its field an
   await page.getByText('You are offline').waitFor({ state: 'detached' });
   expect((await acme().get('dyn_stock_order', String(order.id))).delivery_date).toBeNull();
   await window.press('Control+s');
-  await page.getByText('Saved', { exact: true }).first().waitFor();
+  await page.getByText('Saved.', { exact: true }).waitFor();
   const lines = await acme().list('dyn_order_line', { 'filter[order_id]': String(order.id), sort: 'line_number' });
   expect(lines.data.map(({ quantity, line_number }) => [line_number, quantity])).toEqual([
     [1, 2.5],

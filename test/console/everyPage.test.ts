@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core';
 import { addWebhook } from '../acceptance/export.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { scaled } from '../engines/timeScale.js';
-import { makeSheet, startBrowser, Window } from './browser.js';
+import { makeSheet, type PageSeen, startBrowser, Window } from './browser.js';
 import { addOrders, addUser } from './people.js';
 
 const HOSTILE = [
@@ -19,8 +19,7 @@ const LONGEST_WALK_MS = scaled(300_000);
 let service: Service;
 let browser: Browser;
 const acme = () => service.tenant('acme');
-/** Address and heading. */
-let pages: readonly (readonly [path: string, heading: string | RegExp])[];
+let pages: readonly PageSeen[];
 
 beforeAll(async () => {
   [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
@@ -37,6 +36,7 @@ beforeAll(async () => {
       lines: [{ quantity: 0 }],
     });
   }
+  await acme().platformData('PUT', `/orders/${flawed?.id}`, { processing_status: 'validated' });
   const webhook = await addWebhook(acme(), 'https://example.com/hook', { name: HOSTILE[0] });
   const { data } = await acme().list('dyn_party', { sort: '-created_at' });
   const entry = await acme().platformData('GET', '/activity?kind=table.batch&limit=1');
@@ -46,7 +46,7 @@ beforeAll(async () => {
     ['/refused', 'Refused by the ERP'],
     ['/archive', 'Archive'],
     [`/orders/${order?.id}`, /PO-001/],
-    [`/orders/${flawed?.id}`, /constructor/],
+    [`/orders/${flawed?.id}`, /constructor/, 'r', 'a'],
     [`/orders/${order?.id}/replay`, 'Everything that happened'],
     ['/tables', 'Tables'],
     ['/tables/dyn_party', 'Parties'],
@@ -150,6 +150,7 @@ test('a person sees where they are signed in, and ends it there', async () => {
   await phone.signIn(person);
   await page.reload();
   await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
+  await window.screenshot('sign-out-everywhere');
   await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere else' }).click();
   await page.getByText('Safari, iPhone').waitFor({ state: 'detached' });
   await phone.page.reload();

@@ -123,7 +123,7 @@ test('browses a stream of the log to one event, whose secrets are left out, and 
   await page.getByText('"sealedSecret": "left out"').waitFor();
   await window.screenshot('operator-event');
   await page.keyboard.press('Escape');
-  expect(await page.locator('option[value="table-acme.dyn_item"]').count()).toBe(1);
+  await page.locator('option[value="table-acme.dyn_item"]').waitFor({ state: 'attached' });
   await page.getByLabel('Stream').fill('table-acme.dyn_item');
   await page.waitForURL('**/operator/log?stream=table-acme.dyn_item');
   await page.getByRole('button', { name: 'RecordCreated' }).first().click();

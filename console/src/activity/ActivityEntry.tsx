@@ -9,6 +9,7 @@ import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts, Rows, valueText } from '../app/Rows';
 import type { ActivitySearch } from '../routes';
+import { useLabels } from '../tables/Differences';
 import { useKindWords } from './words';
 
 export type Entry = Schemas['ActivityEntry'];
@@ -37,18 +38,16 @@ export function ActivityEntryPage() {
 
 /** The second in which the entry with this id happened: its id begins with it. */
 function momentOf(id: string): { readonly from: string; readonly to: string; readonly limit: number } {
-  const [, year, month, day, hour, minute, second, micro] =
-    /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d{6})/.exec(id) ?? [];
-  const at = `${year}-${month}-${day}T${hour}:${minute}:${second}.${micro}Z`;
+  const at = id.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d{6}).*/, '$1-$2-$3T$4:$5:$6.$7Z');
   return { from: at, to: at, limit: 100 };
 }
 
 function EntryFacts({ entry }: { readonly entry: Entry }) {
   const { activity: text, tables, webhooks } = useText();
+  const labelOf = useLabels();
   const rows = [
-    [text.kind, entry.kind],
     [text.when, <When key="when" at={entry.occurred_at} long />],
-    [text.who, <bdi key="who">{`${entry.actor.name ?? ''} (${entry.actor.kind} ${entry.actor.id})`}</bdi>],
+    [text.who, <bdi key="who">{`${entry.actor.name ?? ''} (${entry.actor.id})`}</bdi>],
     [text.on, <Subject key="on" entry={entry} />],
     [
       text.request,
@@ -70,18 +69,18 @@ function EntryFacts({ entry }: { readonly entry: Entry }) {
     ],
     [text.correlation, entry.correlation_id],
     [webhooks.event, entry.event_id],
-    ...Object.entries(entry.details).map(([name, value]) => [name, valueText(value)] as const),
+    ...Object.entries(entry.details).map(([name, value]) => [labelOf(name), valueText(value)] as const),
   ] as const;
   return (
     <>
-      <Facts label={entry.kind} facts={rows.filter(([, value]) => value)} />
+      <Facts label={text.what} facts={rows.filter(([, value]) => value)} />
       <Proof event={entry.event_id} />
     </>
   );
 }
 
 /** What the proof says, in words, and the proof itself for a program that checks it. */
-export function Proof({ event }: { readonly event: string }) {
+function Proof({ event }: { readonly event: string }) {
   const text = useText().activity;
   const [isOpen, setOpen] = useState(false);
   const proof = useQuery({

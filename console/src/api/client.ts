@@ -1,6 +1,8 @@
 /** The service's API, typed by its own OpenAPI document (console/build.mjs), and what its answers mean for a person. */
 import createClient, { type ClientOptions } from 'openapi-fetch';
 import type { components, operations, paths } from '../../generated/schema';
+import { inLanguage, languageNow } from '../app/language';
+import { sessionWords } from '../app/sessionWords';
 
 export type Schemas = components['schemas'];
 export type User = Schemas['User'];
@@ -56,9 +58,6 @@ export const api = createClient<paths>({ ...clientOptions, credentials: 'same-or
 
 type Answer<T> = { readonly data?: T; readonly error?: unknown; readonly response: Response };
 
-/** What a person is told when there is no answer. */
-const NO_ANSWER = 'The service does not answer. Check your connection, then try again.';
-
 /**
  * @returns the body of a successful answer
  * @throws ApiError for any other
@@ -78,22 +77,32 @@ export async function answerOf<T>(request: Promise<Answer<T>>): Promise<{
 }> {
   const { data, error, response } = await request.catch((failure: unknown) => {
     if (failure instanceof DOMException && failure.name === 'AbortError') throw failure;
-    throw new ApiError(0, NO_ANSWER);
+    throw new ApiError(0, words().noAnswer);
   });
   if (!response.ok) throw errorOf(response, error);
   return { body: data as NonNullable<T>, tag: response.headers.get('ETag') };
 }
 
 function errorOf(response: Response, body: unknown): ApiError {
-  const { message, error, errors } = isObject(body) ? body : {};
-  const text = [message, errors === undefined ? error : undefined].filter((part) => typeof part === 'string').join(' ');
+  // The service names a field as programs do: `The lines.0.item_id field is required.`
+  const said = JSON.stringify(isObject(body) ? body : {}).replace(
+    /\bThe (?:[^\s"]+\.)?(\w+?)(?:_id)? field\b/g,
+    (_, name: string) => `The ${name.replaceAll('_', ' ')} field`,
+  );
+  const { message, error, errors }: Refusal = JSON.parse(said);
+  // A person sees no tags of versions, which are what it speaks about then.
+  const parts = response.status === 412 ? [words().changedSince] : [message, errors === undefined ? error : undefined];
+  const text = parts.filter((part) => typeof part === 'string').join(' ');
   const seconds = Number(response.headers.get('Retry-After') ?? Number.NaN);
   return new ApiError(
     response.status,
     text === '' ? `${response.status} ${response.statusText}` : text,
-    isObject(errors) ? (errors as ApiError['fields']) : {},
+    errors,
     Number.isFinite(seconds) ? seconds : undefined,
   );
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
+type Refusal = { readonly message?: unknown; readonly error?: unknown; readonly errors?: ApiError['fields'] };
+
+const words = () => inLanguage(sessionWords, languageNow());
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;

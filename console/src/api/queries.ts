@@ -87,11 +87,15 @@ export const tenantQuery = queryOptions({
   staleTime: MINUTE_MS,
 });
 
-/** With the labels that admins gave in the person's language. */
+/** With the labels that admins gave in the person's language. A record is picked by its name: people see no id. */
 function spoken<Type extends AssetType>(type: Type): Type {
   const language = languageNow();
   const { table, fields } = type.labels;
-  const inWords = (field: AssetField) => ({ ...field, label: fields[field.name]?.[language] ?? field.label });
+  const isReference = ({ name }: AssetField) =>
+    type.relationships.some((each) => each.field === name && each.kind === 'belongs_to');
+  const short = (field: AssetField) =>
+    isReference(field) ? field.label.replace(/ \(.*external id\)$| id$/, '') : field.label;
+  const inWords = (field: AssetField) => ({ ...field, label: fields[field.name]?.[language] ?? short(field) });
   const [own, retired] = [type.fields.map(inWords), type.retired.map(inWords)];
   return { ...type, label: table[language] ?? type.label, fields: own, retired };
 }

@@ -1,7 +1,7 @@
 /** Lines over time: a sentence for those who do not see them, and the figures of the time at which somebody points. */
 import { Badge, Group, Paper, Text } from '@mantine/core';
 import { useState } from 'react';
-import { useLanguage } from './language';
+import { localeOf, useLanguage } from './language';
 
 type Props = {
   readonly label: string;
@@ -28,7 +28,7 @@ export function Chart({ label, times, show, lines }: Props) {
       : `${values[at - 1] == null ? 'M' : 'L'}${x(at)} ${HEIGHT - (HEIGHT - 1) * (value / (most || 1))}h0`;
   const shown = (value: number | null | undefined) => (value == null ? '–' : show(value));
   const timeOf = (at: number) =>
-    new Date(times[at] ?? Date.now()).toLocaleTimeString(language, { hour: '2-digit', minute: '2-digit' });
+    new Date(times[at] ?? Date.now()).toLocaleTimeString(localeOf(language), { hour: '2-digit', minute: '2-digit' });
   const said = lines.map((line) => `${line.label} ${shown(line.values.at(-1))}`).join(', ');
   const highest = `${text.common.highest} ${show(most)}`;
   return (

@@ -1,6 +1,5 @@
 /** The menu, the keys and the command palette around every page, for a tenant's people and for the operator. */
 import {
-  ActionIcon,
   AppShell,
   Badge,
   Burger,
@@ -103,9 +102,6 @@ export function Frame({ title, groups, below, person, ofPerson, keys, keyRows, a
             <Kbd className="wide">/</Kbd>
           </UnstyledButton>
           <Group gap="xs" wrap="nowrap">
-            <ActionIcon variant="default" onClick={help.open} aria-label={text.keys.help} visibleFrom="sm">
-              ?
-            </ActionIcon>
             <Menu position="bottom-end" width={260}>
               <Menu.Target>
                 <UnstyledButton>

@@ -2,6 +2,7 @@
 import { Table } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { AnyRecord } from '../api/client';
+import { When } from './language';
 
 export type Head = { readonly label: string; readonly isNumber?: boolean; readonly isText?: boolean };
 type Props = {
@@ -46,7 +47,7 @@ export function Rows({ label, heads, rows, minWidth = 500 }: Props) {
 
 type FactsProps = {
   readonly label: string;
-  readonly facts: readonly (readonly [name: string, value: ReactNode, title?: string])[];
+  readonly facts: readonly (readonly [name: string, value: ReactNode])[];
 };
 
 /** What something is, one property a line. */
@@ -54,9 +55,9 @@ export function Facts({ label, facts }: FactsProps) {
   return (
     <Table w="auto" style={{ alignSelf: 'start' }} aria-label={label}>
       <Table.Tbody>
-        {facts.map(([name, value, title]) => (
+        {facts.map(([name, value]) => (
           <Table.Tr key={name}>
-            <Table.Th scope="row" fw={400} title={title}>
+            <Table.Th scope="row" fw={400}>
               {name}
             </Table.Th>
             <Table.Td className="text">{value}</Table.Td>
@@ -81,6 +82,14 @@ export function Cut({ children }: { readonly children: string | null | undefined
 export function valueText(value: unknown): string {
   if (value === null || value === undefined) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+const MOMENT = /^\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?$/;
+
+/** The value of any field; a date is shown as all dates are. */
+export function Value({ children }: { readonly children?: unknown }) {
+  const text = valueText(children);
+  return MOMENT.test(text) ? <When at={text} /> : <bdi>{text || '–'}</bdi>;
 }
 
 /** What a record is called: the first of these fields that it has. */

@@ -74,6 +74,10 @@ export function inLanguage<Words extends object>(words: Words, language: Languag
   return Object.fromEntries(Object.entries(words).map(([name, of]) => [name, inLanguage(of, language)])) as Said<Words>;
 }
 
+/** As the browser has it for the language: the British write dates and times as Americans do not. */
+export const localeOf = (language: Language): string =>
+  navigator.languages.find((each) => each.startsWith(language)) ?? language;
+
 const DAY_MS = 86_400_000;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
@@ -81,16 +85,16 @@ const exact = (date: Date): string => `${date.toISOString().replace('T', ' ').re
 
 /** A moment in the person's zone, in UTC on hover; or a day without a time, which is the same in every zone. */
 export function When({ at, long = false }: { readonly at: string | null | undefined; readonly long?: boolean }) {
-  const { language } = useLanguage();
+  const locale = localeOf(useLanguage().language);
   if (at === null || at === undefined || at === '') return null;
   const isDay = DAY.test(at);
   const date = new Date(isDay || at.includes('T') ? at : `${at.replace(' ', 'T')}Z`);
   if (Number.isNaN(date.getTime())) return <>{at}</>;
   if (isDay)
-    return <time dateTime={at}>{date.toLocaleDateString(language, { dateStyle: 'medium', timeZone: 'UTC' })}</time>;
+    return <time dateTime={at}>{date.toLocaleDateString(locale, { dateStyle: 'medium', timeZone: 'UTC' })}</time>;
   const isToday = !long && Date.now() - date.getTime() < DAY_MS && date.getDate() === new Date().getDate();
   const shown = date.toLocaleString(
-    language,
+    locale,
     isToday ? { timeStyle: long ? 'medium' : 'short' } : { dateStyle: 'medium', timeStyle: long ? 'medium' : 'short' },
   );
   return (

@@ -1,6 +1,14 @@
 /** The words of the forms that open a session, in English and Dutch: they come with the first form, before those of the pages. */
 export const sessionWords = {
   loading: ['Loading…', 'Laden…'],
+  noAnswer: [
+    'The service does not answer. Check your connection, then try again.',
+    'De dienst antwoordt niet. Controleer uw verbinding en probeer het opnieuw.',
+  ],
+  changedSince: [
+    'Someone else has changed this since you opened it. Look at it, then try again.',
+    'Iemand anders heeft dit gewijzigd sinds u het opende. Bekijk het en probeer het opnieuw.',
+  ],
   title: ['Sign in', 'Inloggen'],
   email: ['E-mail address', 'E-mailadres'],
   password: ['Password', 'Wachtwoord'],

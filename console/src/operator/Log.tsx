@@ -1,6 +1,5 @@
 /** The event log or a stream of it, the latest first; one event with all that it says, and from there the next and the one before. */
 import { Anchor, Button, Code, Group, Modal } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useNumber, useText, When } from '../app/language';
@@ -8,7 +7,7 @@ import { Listed, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { SearchField } from '../app/SearchField';
 import type { LogSearch } from '../routes';
-import { logQuery, tenantsQuery } from './queries';
+import { useLog, useTenants } from './queries';
 import { useWords } from './words';
 
 /** Characters that are shown: an event may have a megabyte. */
@@ -20,7 +19,7 @@ export function Log() {
   const number = useNumber();
   const navigate = useNavigate();
   const { stream, at }: LogSearch = getRouteApi('/operator/log').useSearch();
-  const list = useInfiniteQuery(logQuery({ stream, at }));
+  const list = useLog({ stream, at });
   const streams = useStreams(stream ?? '');
   const [opened, setOpened] = useState(-1);
   const events = list.data?.pages.flatMap(({ data }) => data) ?? [];
@@ -105,7 +104,7 @@ export function Log() {
 
 /** Of tenants whose name the typed one has; streams of an order or a delivery have its id in their names. */
 function useStreams(typed: string): readonly string[] {
-  const tenants = useInfiniteQuery(tenantsQuery(/-([^.]*)/.exec(typed)?.[1] ?? '')).data?.pages[0]?.data ?? [];
+  const tenants = useTenants(/-([^.]*)/.exec(typed)?.[1] ?? '').data?.pages[0]?.data ?? [];
   const ofTenants = tenants.flatMap(({ name, tables }) => [
     ...['tenant', 'users', 'clients', 'webhooks', 'access'].map((category) => `${category}-${name}`),
     ...tables.map((table) => `table-${name}.${table}`),

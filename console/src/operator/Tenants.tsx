@@ -1,6 +1,6 @@
 /** The tenants of the installation by name, a new one, and one of them: how it fares, what it uses, and work on its rows. */
 import { Badge, Group, Progress, Stack, Text } from '@mantine/core';
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { dataOf } from '../api/client';
@@ -11,15 +11,15 @@ import { Listed, Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
 import { SearchField } from '../app/SearchField';
 import { Jobs, ParkedList } from './Jobs';
-import { api, type Schemas, type Tenant, tenantQuery, tenantsQuery } from './queries';
+import { api, type Schemas, type Tenant, tenantQuery, useTenants } from './queries';
 import { useSize, useWords } from './words';
 
 export function Tenants() {
   const { menu, tenants } = useWords();
   const navigate = useNavigate();
   const { text: search = '' } = getRouteApi('/operator/tenants').useSearch();
-  const list = useInfiniteQuery(tenantsQuery(search));
-  const { tables, tenant: settings } = useText();
+  const list = useTenants(search);
+  const { tables } = useText();
   const number = useNumber();
   const size = useSize();
   const columns: readonly Column<Tenant>[] = [
@@ -35,8 +35,6 @@ export function Tenants() {
     { id: 'state', label: tenants.state, cell: (tenant) => <TenantState tenant={tenant} /> },
     { id: 'size', label: tenants.size, isNumber: true, cell: ({ quotas }) => size(quotas.log_bytes.used ?? 0) },
     { id: 'records', label: tables.records, isNumber: true, cell: ({ quotas }) => number(quotas.records.used) || '–' },
-    { id: 'quota', label: tenants.quota, cell: ({ quotas }) => fullestOf(quotas) },
-    { id: 'model', label: settings.model, isHidden: true, cell: ({ order_model }) => order_model },
   ];
   return (
     <Page title={menu.tenants} actions={<NewTenant />}>
@@ -61,14 +59,6 @@ export function Tenants() {
       </Listed>
     </Page>
   );
-}
-
-/** `log_bytes 93 %`: the quota of which most is used. */
-function fullestOf(quotas: Tenant['quotas']): string {
-  const [fullest] = Object.entries(quotas)
-    .flatMap(([quota, { used, limit }]) => (used === null || limit === null ? [] : [{ quota, share: used / limit }]))
-    .sort((a, b) => b.share - a.share);
-  return fullest === undefined || fullest.share < 0.01 ? '' : `${fullest.quota} ${Math.round(fullest.share * 100)} %`;
 }
 
 function TenantState({ tenant }: { readonly tenant: Pick<Tenant, 'parked' | 'filling' | 'behind_seconds'> }) {
@@ -135,6 +125,7 @@ export function TenantPage() {
   const number = useNumber();
   const size = useSize();
   const { tenant } = getRouteApi('/operator/tenants/$tenant').useParams();
+  const names: { readonly [quota: string]: string } = text.tenant.quota;
   const log = (
     <Link to="/operator/log" search={{ stream: `tenant-${tenant}` }}>
       {tenants.log}
@@ -143,10 +134,10 @@ export function TenantPage() {
   const quotaFact = ([quota, { used, limit }]: [string, Schemas['QuotaUse']]) => {
     const [share, of] = limit === null ? [0, text.tenant.noLimit] : [(100 * (used ?? 0)) / limit, number(limit)];
     return [
-      tenants.quotaOf(quota),
+      tenants.quotaOf(names[quota] ?? quota),
       <div key={quota}>
         {used === null ? tenants.unknown : tenants.ofLimit(number(used), of)}
-        <Progress aria-label={quota} value={share} color={share >= 90 ? 'red' : 'indigo'} />
+        <Progress aria-label={names[quota]} value={share} color={share >= 90 ? 'red' : 'indigo'} />
       </div>,
     ] as const;
   };

@@ -1,10 +1,10 @@
 /** The operator's API: the session that a link has opened, whose token is in this tab's storage and nowhere else, and what pages read. */
-import { infiniteQueryOptions, queryOptions, useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import createClient from 'openapi-fetch';
 import type { components, paths } from '../../generated/operator';
 import { bodyOf, clientOptions, dataOf } from '../api/client';
 import { queryClient } from '../api/queries';
-import { cursorOf } from '../app/usePages';
+import { usePages } from '../app/usePages';
 import type { LogSearch } from '../routes';
 
 export type Schemas = components['schemas'];
@@ -101,26 +101,13 @@ export const tenantQuery = (tenant: string) =>
     refetchInterval: WATCHED_EACH_MS,
   });
 
-const nextPage = ({ links }: { readonly links: { readonly next: string | null } }) => cursorOf(links.next);
+export const useTenants = (search: string) =>
+  usePages(['operator', 'tenants', search], (cursor) =>
+    bodyOf(api.GET('/api/v1/operator/tenants', { params: { query: { search: search || undefined, cursor } as object } })),
+  );
 
-export const tenantsQuery = (search: string) =>
-  infiniteQueryOptions({
-    queryKey: ['operator', 'tenants', search],
-    queryFn: ({ pageParam: cursor }) =>
-      bodyOf(
-        api.GET('/api/v1/operator/tenants', { params: { query: { search: search || undefined, cursor } as object } }),
-      ),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: nextPage,
-    placeholderData: (before) => before,
-  });
-
-export const logQuery = ({ stream, at }: LogSearch) =>
-  infiniteQueryOptions({
-    queryKey: ['operator', 'log', stream, at],
-    queryFn: ({ pageParam: cursor }) =>
-      bodyOf(api.GET('/api/v1/operator/log', { params: { query: { stream, cursor } as object } })),
-    // The API gives what is before a position or revision.
-    initialPageParam: at === undefined ? undefined : String(at + 1),
-    getNextPageParam: nextPage,
-  });
+/** The API gives what is before a position or revision. */
+export const useLog = ({ stream, at }: LogSearch) =>
+  usePages(['operator', 'log', stream, at], (cursor = at === undefined ? undefined : String(at + 1)) =>
+    bodyOf(api.GET('/api/v1/operator/log', { params: { query: { stream, cursor } as object } })),
+  );

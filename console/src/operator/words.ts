@@ -61,7 +61,6 @@ const WORDS = {
     behind: [(seconds: string) => `${seconds} s behind`, (seconds: string) => `${seconds} s achter`],
     parked: ['parked', 'geparkeerd'],
     size: ['In the log', 'In het log'],
-    quota: ['Fullest quota', 'Volste quotum'],
     quotaOf: [(quota: string) => `Quota: ${quota}`, (quota: string) => `Quotum: ${quota}`],
     ofLimit: [
       (used: string, limit: string) => `${used} of ${limit}`,

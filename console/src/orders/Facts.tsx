@@ -3,7 +3,7 @@ import { Badge, Group, Paper, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { memo, type ReactNode } from 'react';
 import { type AnyRecord, api, dataOf, type Order, type OrderRow } from '../api/client';
-import { useLanguage, useText } from '../app/language';
+import { localeOf, useLanguage, useText } from '../app/language';
 import { useRoles } from '../app/useRoles';
 import { REFUSED, TO_VALIDATE } from './queue';
 
@@ -58,7 +58,7 @@ export function DeliveryDate({ date, of }: DeliveryDateProps) {
   );
   if (Number.isNaN(days)) return <>{date}</>;
   const isToDo = STILL_TO_DO.includes(of.processing_status);
-  const shown = new Date(date).toLocaleDateString(language, { dateStyle: 'medium', timeZone: 'UTC' });
+  const shown = new Date(date).toLocaleDateString(localeOf(language), { dateStyle: 'medium', timeZone: 'UTC' });
   const left = new Intl.RelativeTimeFormat(language, { numeric: 'auto' }).format(days, 'day');
   return (
     <Text span inherit {...(isToDo && days < 0 ? { className: 'late' } : {})}>

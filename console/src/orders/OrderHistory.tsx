@@ -1,11 +1,11 @@
 /** What happened to an order, the newest first: who, when, and which fields. */
-import { Stack, Text, Timeline } from '@mantine/core';
+import { Text, Timeline } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { memo, type ReactNode, useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { useText, When } from '../app/language';
 import { Listed } from '../app/Page';
-import { Changed } from '../tables/Differences';
+import { Changed, useLabels } from '../tables/Differences';
 
 const SHOWN = 25;
 
@@ -48,17 +48,15 @@ export const OrderHistory = memo(({ orderId, names }: Props) => {
     getNextPageParam: ({ page }) => (page > 1 ? page - 1 : undefined),
   });
   return (
-    <Stack>
-      <Listed list={read} none={text.orders.noHistory}>
-        {(entries) => (
-          <Timeline bulletSize={12} lineWidth={2} active={entries.length}>
-            {entries.map((entry) => (
-              <Entry key={entry.id} entry={entry} orderId={orderId} names={names} />
-            ))}
-          </Timeline>
-        )}
-      </Listed>
-    </Stack>
+    <Listed list={read} none={text.orders.noHistory}>
+      {(entries) => (
+        <Timeline bulletSize={12} lineWidth={2} active={entries.length}>
+          {entries.map((entry) => (
+            <Entry key={entry.id} entry={entry} orderId={orderId} names={names} />
+          ))}
+        </Timeline>
+      )}
+    </Listed>
   );
 });
 
@@ -75,6 +73,7 @@ type EntryProps = {
 
 export function Entry({ entry, orderId, names, children }: EntryProps) {
   const text = useText();
+  const labelOf = useLabels();
   const { event, occurred_at: at, actor, status_from: from, status_to: to, reasons, changes } = entry;
   const states: { readonly [status: string]: string } = text.status;
   const changed = from === to || from === null ? [] : [`${states[from] ?? from} → ${states[to] ?? to}`];
@@ -98,9 +97,10 @@ export function Entry({ entry, orderId, names, children }: EntryProps) {
             changes.map((change) => (
               <Changed
                 key={`${change.table} ${change.id} ${change.field}`}
-                label={
-                  change.id === orderId ? change.field : `${names?.get(change.id) ?? change.table} · ${change.field}`
-                }
+                label={[
+                  ...(change.id === orderId ? [] : [names?.get(change.id) ?? labelOf(change.table)]),
+                  labelOf(change.field, change.table),
+                ].join(' · ')}
                 from={change.from}
                 to={change.to}
               />

@@ -209,15 +209,13 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
         <Text size="sm">
           {text.common.changed} <When at={order.updated_at} />
         </Text>
-        <Text size="sm" className="mono">
-          {order.id}
-        </Text>
       </Group>
       {both !== undefined && (
         <Conflict
           both={both}
           now={now}
           names={names}
+          table={orderType.name}
           onChoose={(each, value) => setDraft((present) => withChoice(present, order, each, value))}
         />
       )}

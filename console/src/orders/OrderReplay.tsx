@@ -1,10 +1,11 @@
 /** The whole story of an order for an auditor: each step with its problems, what was sent because of it, and the answers. */
-import { Alert, Anchor, Code, Stack, Text, Timeline } from '@mantine/core';
+import { Alert, Anchor, Group, Text, Timeline } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { useNumber, useText, When } from '../app/language';
 import { Listed, Page } from '../app/Page';
 import { usePages } from '../app/usePages';
+import { DeliveryStateBadge } from '../webhooks/SuccessByHour';
 import { Entry } from './OrderHistory';
 import { useProblemText } from './Problems';
 
@@ -59,37 +60,26 @@ export function OrderReplay() {
 }
 
 function Delivery({ delivery }: { readonly delivery: Step['deliveries'][number] }) {
-  const text = useText().webhooks;
   const number = useNumber();
+  const webhook = { webhookId: delivery.webhook_id, deliveryId: delivery.id };
   return (
-    <details>
-      <summary>
-        {delivery.kind}: {text.state[delivery.state]} ({number(delivery.attempts.length)})
-      </summary>
-      {delivery.webhook_name !== null && (
-        <Link
-          to="/webhooks/$webhookId/deliveries/$deliveryId"
-          params={{ webhookId: delivery.webhook_id, deliveryId: delivery.id }}
-        >
-          <bdi>{delivery.webhook_name || delivery.id}</bdi>
-        </Link>
-      )}
+    <>
+      <Group gap="xs">
+        <DeliveryStateBadge state={delivery.state} /> {delivery.kind}
+        {delivery.webhook_name !== null && (
+          <Link to="/webhooks/$webhookId/deliveries/$deliveryId" params={webhook}>
+            <bdi>{delivery.webhook_name || delivery.id}</bdi>
+          </Link>
+        )}
+      </Group>
       {delivery.attempts.map((attempt) => (
-        <Stack key={attempt.attempt} gap={2} py={4}>
-          <Text size="sm">
-            {attempt.attempt}. <When at={attempt.started_at} long /> · {attempt.status ?? attempt.reason}
-            {attempt.duration_ms !== null && ` · ${number(attempt.duration_ms)} ms`}
-          </Text>
-          <Text size="sm" className="mono text">
-            SHA-256 {attempt.body_sha256}
-          </Text>
-          {attempt.response_body !== null && attempt.response_body !== '' && (
-            <Code block className="text">
-              {attempt.response_body}
-            </Code>
-          )}
-        </Stack>
+        <Text key={attempt.attempt} size="sm" className="text">
+          {attempt.attempt}. <When at={attempt.started_at} long /> · {attempt.status ?? attempt.reason}
+          {attempt.duration_ms !== null && ` · ${number(attempt.duration_ms)} ms`}
+          {`\nSHA-256 ${attempt.body_sha256}`}
+          {attempt.response_body && `\n${attempt.response_body}`}
+        </Text>
       ))}
-    </details>
+    </>
   );
 }

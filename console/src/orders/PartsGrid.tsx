@@ -68,7 +68,6 @@ const isShort = (table: string): boolean => table.endsWith('_code') || table.end
 
 type AssetColumn = {
   readonly field: AssetField;
-  readonly label: string;
   /** Where the value names a record of another table. */
   readonly reference: AssetType['relationships'][number] | undefined;
   readonly width: number;
@@ -78,9 +77,7 @@ function columnsOf(info: AssetType, owner: string): readonly AssetColumn[] {
   return writableFields(info, owner).map((field) => {
     const reference = referenceOf(info, field);
     const ofReference = reference && (isShort(reference.table) ? SHORT_LOOK_UP : LOOK_UP);
-    // A person picks a record, and sees no id.
-    const label = reference === undefined ? field.label : field.label.replace(/ id$/, '');
-    return { field, label, reference, width: ofReference ?? WIDTHS[field.type] ?? 150 };
+    return { field, reference, width: ofReference ?? WIDTHS[field.type] ?? 150 };
   });
 }
 
@@ -170,9 +167,9 @@ function Grid({ relationship: { field: owner }, path, parts, onChange, errors, i
         <Table className="parts" aria-label={info.label}>
           <Table.Thead>
             <Table.Tr>
-              {columns.map(({ field, label, width }) => (
+              {columns.map(({ field, width }) => (
                 <Table.Th key={field.name} miw={width}>
-                  {label}
+                  {field.label}
                   {field.required ? ' *' : ''}
                 </Table.Th>
               ))}
@@ -246,7 +243,7 @@ const PartRow = memo(
     return (
       <>
         <tr data-part>
-          {columns.map(({ field, label, reference }) => {
+          {columns.map(({ field, reference }) => {
             const path = `${list}.${at}.${field.name}`;
             const value = part.fields[field.name];
             return (
@@ -254,7 +251,7 @@ const PartRow = memo(
                 <FieldInput
                   {...{ field, reference, value, isDisabled }}
                   isInGrid
-                  label={`${label}, ${at + 1}`}
+                  label={`${field.label}, ${at + 1}`}
                   of={part.fields}
                   onChange={(to) => setField(field.name, () => to)}
                   error={errors.get(path)}

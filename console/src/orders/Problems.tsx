@@ -2,9 +2,10 @@
 import { Alert, Anchor, Group, List, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { type AnyRecord, ApiError, type AssetType, type Order, type OrderProblem } from '../api/client';
+import { type AnyRecord, ApiError, type Order, type OrderProblem } from '../api/client';
 import { useText } from '../app/language';
 import { valueText } from '../app/Rows';
+import { useLabels } from '../tables/Differences';
 import { type Both, type Draft, drafted, type Fields, isSame, partsIn } from './draft';
 import { nameOf } from './LookUp';
 import type { PartNames } from './OrderHistory';
@@ -15,13 +16,8 @@ type Message = { readonly field: string; readonly message: string };
 /** A problem in the person's language, with the label of its field. */
 export function useProblemText(): (problem: OrderProblem) => string {
   const { orders } = useText();
-  const infos = useQueryClient().getQueriesData<AssetType>({ queryKey: ['info'] });
-  const fields = infos.flatMap(([, info]) => info?.fields ?? []);
-  return ({ field, code }) => {
-    const name = field.split('.').at(-1) ?? '';
-    const label = fields.find((each) => each.name === name)?.label ?? name.replaceAll('_', ' ');
-    return orders[code](label.charAt(0).toUpperCase() + label.slice(1).replace(/ id$/, ''));
-  };
+  const labelOf = useLabels();
+  return ({ field, code }) => orders[code](labelOf(field.split('.').at(-1) ?? ''));
 }
 
 /** What still holds of the order's problems and of a refused save: each until its field has another value. */
@@ -88,13 +84,15 @@ type ConflictProps = {
   /** The order as the page has it. */
   readonly now: Fields;
   readonly names: PartNames;
+  readonly table: string;
   readonly title?: string;
   readonly onChoose: (each: Both, value: unknown) => void;
 };
 
 /** Somebody else has saved it meanwhile: whose value is each field to have that both have changed? */
-export function Conflict({ both, now, names, title, onChoose }: ConflictProps) {
+export function Conflict({ both, now, names, table, title, onChoose }: ConflictProps) {
   const { orders } = useText();
+  const labelOf = useLabels();
   const picked = useQueryClient().getQueriesData<AnyRecord>({ queryKey: ['picked'] });
   const shown = (of: Fields, value: unknown): string => {
     const known = [...Object.values(of), ...picked.map(([, record]) => record)] as readonly (AnyRecord | undefined)[];
@@ -109,7 +107,9 @@ export function Conflict({ both, now, names, title, onChoose }: ConflictProps) {
         {both.map((each) => {
           const { relationship = '', key = '', field, mine, theirs } = each;
           const part = partsIn(now[relationship]).find((other) => other.key === key);
-          const label = [names.get(key), field].filter(Boolean).join(' · ');
+          const label = [names.get(key), labelOf(field, relationship === '' ? table : undefined)]
+            .filter(Boolean)
+            .join(' · ');
           return (
             <Group key={label} gap="xs">
               <Text size="sm">{label}</Text>

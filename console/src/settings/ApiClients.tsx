@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { api, bodyOf, dataOf, type Schemas } from '../api/client';
 import { apiClientsQuery } from '../api/queries';
 import { Asked, InputsDialog, Opens, SecretOnce } from '../app/Dialogs';
-import { useLanguage, useText, When } from '../app/language';
+import { useText, When } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
@@ -75,13 +75,13 @@ export function ApiClients() {
 }
 
 function LastUse({ last_used_on: day, old_secret_ends_at: end }: Client) {
-  const { text, language } = useLanguage();
+  const text = useText().clients;
   return (
     <>
-      {day === null ? text.clients.never : new Date(day).toLocaleDateString(language, { dateStyle: 'medium' })}
+      {day === null ? text.never : <When at={day} />}
       {end !== null && Date.parse(end) > Date.now() && (
         <Text size="sm">
-          {text.clients.rotation} <When at={end} long />
+          {text.rotation} <When at={end} long />
         </Text>
       )}
     </>

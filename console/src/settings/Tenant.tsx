@@ -9,18 +9,20 @@ import { Act } from '../app/Dialogs';
 import { useNumber, useText } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { useRoles } from '../app/useRoles';
+import { useLabels } from '../tables/Differences';
 
 type Tenant = Schemas['Tenant'];
 
 export function TenantSettings() {
   const text = useText().tenant;
+  const labelOf = useLabels();
   return (
     <Page title={text.title}>
       <Loaded query={useQuery(tenantQuery)}>
         {(tenant) => (
           <>
             <Text>
-              {text.model}: <span className="mono">{tenant.order_model}</span>
+              {text.model}: {labelOf(tenant.order_model)}
             </Text>
             <SimpleGrid cols={{ base: 1, md: 2 }}>
               <SettingForm

@@ -11,6 +11,7 @@ import { type Invitation, linkOf } from '../app/Password';
 import { Rows } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
 
+const pathOf = ({ id }: User) => ({ params: { path: { user_id: Number(id) } } });
 const ROLES: readonly Role[] = ['admin', 'validator', 'auditor'];
 
 export function Users() {
@@ -62,8 +63,7 @@ export function Users() {
                       of={user.email}
                       why={text.users.resetWhy}
                       act={async () => {
-                        const params = { path: { user_id: user.id } } as never;
-                        const made = await dataOf(api.POST('/api/v1/platform/users/{user_id}/password', { params }));
+                        const made = await dataOf(api.POST('/api/v1/platform/users/{user_id}/password', pathOf(user)));
                         setInvited({ email: user.email, password: made.password ?? '' });
                       }}
                     />
@@ -71,10 +71,7 @@ export function Users() {
                       <Asked
                         label={text.users.remove}
                         of={`${user.first_name} ${user.last_name}`}
-                        act={async () => {
-                          const params = { path: { user_id: user.id } } as never;
-                          await bodyOf(api.DELETE('/api/v1/platform/users/{user_id}', { params }));
-                        }}
+                        act={() => bodyOf(api.DELETE('/api/v1/platform/users/{user_id}', pathOf(user)))}
                       />
                     )}
                   </Group>
@@ -117,11 +114,10 @@ type FormProps = { readonly user?: User; readonly onClose: () => void; readonly 
 function UserForm({ user, onClose, onInvited }: FormProps) {
   const { users: text, common, signIn } = useText();
   const send = async ({ email, ...body }: Pick<User, 'email' | 'first_name' | 'last_name' | 'roles'>) => {
-    const params = { path: { user_id: user?.id ?? 0 } } as never;
     if (user === undefined) {
       const made = await dataOf(api.POST('/api/v1/platform/users', { body: { ...body, email } }));
       onInvited({ email, password: made.password ?? '' });
-    } else await bodyOf(api.PUT('/api/v1/platform/users/{user_id}', { params, body }));
+    } else await bodyOf(api.PUT('/api/v1/platform/users/{user_id}', { ...pathOf(user), body }));
     onClose();
   };
   const { email = '', first_name = '', last_name = '', roles = ['validator'] } = user ?? {};

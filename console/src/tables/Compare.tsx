@@ -1,22 +1,21 @@
 /** What differs in a table between two moments. */
 import { Button, Group, Text } from '@mantine/core';
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type AnswerOf, api, bodyOf } from '../api/client';
-import { tableInfoQuery } from '../api/queries';
 import { useNumber, useText } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
 import { Listed, Page } from '../app/Page';
 import { titleOf, valueText } from '../app/Rows';
 import type { CompareSearch } from '../routes';
-import { Differences } from './Differences';
+import { Differences, useLabels } from './Differences';
 
 export function Compare() {
   const { table } = getRouteApi('/tables/$table/compare').useParams();
   const text = useText();
   const number = useNumber();
-  const type = useQuery(tableInfoQuery(table)).data;
+  const labelOf = useLabels();
   const given: CompareSearch = getRouteApi('/tables/$table/compare').useSearch();
   const [from, setFrom] = useState('');
   const [to, setTo] = useState('');
@@ -34,7 +33,7 @@ export function Compare() {
     getNextPageParam: ({ meta }) => meta?.next_cursor ?? undefined,
   });
   return (
-    <Page title={`${type?.label ?? table}: ${text.tables.compare}`}>
+    <Page title={`${labelOf(table)}: ${text.tables.compare}`}>
       <Group
         component="form"
         align="flex-end"
@@ -51,7 +50,7 @@ export function Compare() {
         <Listed list={compared} none={text.tables.noDifferences}>
           {(differences) => (
             <>
-              <Differences type={type} differences={differences.map(differenceOf)} />
+              <Differences table={table} differences={differences.map(differenceOf)} />
               <Text size="sm">{number(differences.length)}</Text>
             </>
           )}

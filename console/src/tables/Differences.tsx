@@ -1,29 +1,46 @@
 /** What differs: a field as it was and as it is, in every list of changes; and the records of a dry run or a comparison. */
 import { Badge, Table, Text } from '@mantine/core';
-import type { AssetType, Schemas } from '../api/client';
+import { useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import type { Schemas } from '../api/client';
+import { assetTypesQuery } from '../api/queries';
 import { useText } from '../app/language';
-import { valueText } from '../app/Rows';
+import { Value } from '../app/Rows';
 
 type ChangedProps = { readonly label: string; readonly from: unknown; readonly to: unknown };
 
 export function Changed({ label, from, to }: ChangedProps) {
   return (
     <Text size="sm" className="text">
-      <b>{label}</b>: <bdi>{valueText(from) || '–'}</bdi> → <bdi>{valueText(to) || '–'}</bdi>
+      <b>{label}</b>: <Value>{from}</Value> → <Value>{to}</Value>
     </Text>
   );
 }
 
-/** What the fields of a table are called, the retired ones as well. */
-export const labelsOf = ({ fields, retired }: Pick<AssetType, 'fields' | 'retired'>) =>
-  new Map([...fields, ...retired].map(({ name, label }) => [name, label]));
+/** What people call a table, or a field of it or of any other: its label, or its name in words. */
+export function useLabels(): (name: string, table?: string) => string {
+  const types = useQuery(assetTypesQuery).data;
+  const labels = useMemo(() => {
+    const found = new Map<string, string>();
+    for (const type of types ?? []) {
+      found.set(type.name, type.label);
+      for (const { name, label } of [...type.retired, ...type.fields])
+        found.set(`${type.name} ${name}`, label).set(name, found.get(name) ?? label);
+    }
+    return found;
+  }, [types]);
+  return (name, table) => {
+    const label = labels.get(`${table} ${name}`) ?? labels.get(name) ?? name.replaceAll('_', ' ');
+    return label.charAt(0).toUpperCase() + label.slice(1);
+  };
+}
 
 type Difference = Pick<Schemas['Difference'], 'key' | 'fields'> & { readonly change: 'create' | 'update' | 'delete' };
-type Props = { readonly type: AssetType | undefined; readonly differences: readonly Difference[] };
+type Props = { readonly table: string; readonly differences: readonly Difference[] };
 
-export function Differences({ type, differences }: Props) {
+export function Differences({ table, differences }: Props) {
   const { tables } = useText();
-  const labels = type && labelsOf(type);
+  const labelOf = useLabels();
   return (
     <Table aria-label={tables.differences}>
       <Table.Tbody>
@@ -34,7 +51,7 @@ export function Differences({ type, differences }: Props) {
             </Table.Td>
             <Table.Td>
               {Object.entries(fields).map(([name, { from, to }]) => (
-                <Changed key={name} label={labels?.get(name) ?? name} from={from} to={to} />
+                <Changed key={name} label={labelOf(name, table)} from={from} to={to} />
               ))}
             </Table.Td>
           </Table.Tr>

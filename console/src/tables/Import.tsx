@@ -15,7 +15,7 @@ import { CleanUp } from './CleanUp';
 import { cellValue } from './cells';
 import { type Dialect, guessDialect } from './csv';
 import { DialectForm } from './DialectForm';
-import { Differences, labelsOf } from './Differences';
+import { Differences, useLabels } from './Differences';
 import { saveCsv } from './DownloadTable';
 import { beginningOf, type Checked, checkFile, groupsOf, MAX_REFUSED, type Source, sendFile } from './importFile';
 
@@ -255,7 +255,7 @@ function Result({ type, source, checked }: ResultProps) {
   const number = useNumber();
   const { created, updated, unchanged, refused, differences } = checked;
   const count = number(rowsIn(refused));
-  const labels = labelsOf(type);
+  const labelOf = useLabels();
   const download = () => {
     const rows = refused.map(({ line, key, field = '', message }) => [line, key, field, message]);
     const names = [text.row, source.uniqueField, text.field, text.why];
@@ -283,7 +283,7 @@ function Result({ type, source, checked }: ResultProps) {
                 id: `${field} ${message}`,
                 cells: [
                   message,
-                  field === undefined ? '' : (labels.get(field) ?? field),
+                  field === undefined ? '' : labelOf(field, type.name),
                   number(lines.length),
                   `${lines.slice(0, MAX_ROWS).join(', ')}${lines.length > MAX_ROWS ? ' …' : ''}`,
                 ],
@@ -297,7 +297,7 @@ function Result({ type, source, checked }: ResultProps) {
       {differences.length > 0 && (
         <details open>
           <summary>{text.firstDifferences(differences.length)}</summary>
-          <Differences type={type} differences={differences} />
+          <Differences table={type.name} differences={differences} />
         </details>
       )}
     </>

@@ -1,15 +1,14 @@
 /** What programs, imports and people did to a table: each batch, clean-up, deletion and undo; admins undo them. */
 import { Badge, Button } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { api, bodyOf } from '../api/client';
-import { tableInfoQuery } from '../api/queries';
 import { useNumber, useText, When } from '../app/language';
 import { Listed, Page } from '../app/Page';
 import { Cut, Rows } from '../app/Rows';
 import { usePages } from '../app/usePages';
 import { useRoles } from '../app/useRoles';
 import type { OperationsSearch } from '../routes';
+import { useLabels } from './Differences';
 import { Undo } from './Undo';
 
 export function Operations() {
@@ -19,7 +18,7 @@ export function Operations() {
   const navigate = useNavigate();
   const number = useNumber();
   const { isAdmin } = useRoles();
-  const label = useQuery(tableInfoQuery(table)).data?.label ?? table;
+  const labelOf = useLabels();
   const list = usePages(['operations', table, search.batch], async (cursor) =>
     bodyOf(
       api.GET('/api/v1/platform/tables/{table}/operations', {
@@ -29,7 +28,7 @@ export function Operations() {
   );
   return (
     <Page
-      title={`${label}: ${text.operations}`}
+      title={`${labelOf(table)}: ${text.operations}`}
       actions={
         search.batch !== undefined && (
           <Button size="xs" variant="default" onClick={() => void navigate({ to: '.', search: {} as never })}>

@@ -30,7 +30,7 @@ const unlessChanged = ({ tag }: Read) => (typeof tag === 'string' ? { 'If-Match'
 type Props = { readonly type: AssetType; readonly read?: Read; readonly onClose: () => void };
 
 export function RecordForm({ type, read: opened = NEW, onClose }: Props) {
-  const { tables: text, common } = useText();
+  const { tables: text, common, signIn } = useText();
   const [read, setRead] = useState(opened);
   const [draft, setDraft] = useState(NO_DRAFT);
   /** Since a save that others' changes were in the way of. */
@@ -71,7 +71,8 @@ export function RecordForm({ type, read: opened = NEW, onClose }: Props) {
               both={both}
               now={now}
               names={new Map()}
-              title={text.conflict}
+              table={type.name}
+              title={signIn.changedSince}
               onChoose={({ field }, value) => set(field, value)}
             />
           )}

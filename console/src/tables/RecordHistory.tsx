@@ -4,10 +4,10 @@ import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useKindWords } from '../activity/words';
 import { type AssetType, api, bodyOf, type Schemas } from '../api/client';
-import { useLanguage, useText, When } from '../app/language';
+import { localeOf, useLanguage, useText, When } from '../app/language';
 import { Loaded, More, Past } from '../app/Page';
 import { usePages } from '../app/usePages';
-import { Changed, labelsOf } from './Differences';
+import { Changed, useLabels } from './Differences';
 
 export type Change = Schemas['RecordHistoryEntry'];
 type Fields = { readonly [field: string]: unknown };
@@ -43,7 +43,7 @@ type Props = {
 export function RecordHistory({ type, recordId, now, children }: Props) {
   const text = useText();
   const { name: table } = type;
-  const labels = labelsOf(type);
+  const labelOf = useLabels();
   const [step, setStep] = useState(0);
   const history = usePages(['records', table, 'history', recordId], async (cursor) =>
     bodyOf(
@@ -76,7 +76,7 @@ export function RecordHistory({ type, recordId, now, children }: Props) {
                   <details>
                     <summary>{text.orders.changes(Object.keys(change.fields).length)}</summary>
                     {Object.entries(change.fields).map(([field, { from, to }]) => (
-                      <Changed key={field} label={labels.get(field) ?? field} from={from} to={to} />
+                      <Changed key={field} label={labelOf(field, table)} from={from} to={to} />
                     ))}
                   </details>
                 </Timeline.Item>
@@ -101,7 +101,7 @@ type StepsProps = {
 function Steps({ table, changes, step, onStep }: StepsProps) {
   const { text, language } = useLanguage();
   const last = changes.length - 1;
-  const momentOf = (at: number) => new Date(changes[last - at]?.occurred_at ?? 0).toLocaleString(language);
+  const momentOf = (at: number) => new Date(changes[last - at]?.occurred_at ?? 0).toLocaleString(localeOf(language));
   const change = changes[step];
   return (
     <Stack gap="xs">

@@ -7,7 +7,7 @@ import { tableInfoQuery } from '../api/queries';
 import { Opens } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
-import { Facts, SYSTEM_FIELDS, titleOf, valueText } from '../app/Rows';
+import { Facts, SYSTEM_FIELDS, titleOf, Value, valueText } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
 import { DeleteRecord, RecordForm, readRecord } from './RecordForm';
 import { type Change, RecordHistory } from './RecordHistory';
@@ -93,27 +93,21 @@ function Fields({ type, record, change, isNow }: FieldsProps) {
   const belongsTo = type.relationships.filter(({ kind }) => kind === 'belongs_to');
   const shown = (name: string) => {
     const value = valueText(record[name]);
-    const words = <bdi>{value || '–'}</bdi>;
+    const words = <Value>{value}</Value>;
     const reference = belongsTo.find(({ field }) => isNow && value !== '' && field === name);
-    const changed = change?.fields[name];
+    const changed = change?.change === 'update' ? change.fields[name] : undefined;
+    const search = { filters: { [`${reference?.key} eq`]: value } } as never;
+    const link = reference && (
+      <Anchor component={Link} to={`/tables/${reference.table}`} search={search}>
+        {words}
+      </Anchor>
+    );
     return (
       <>
-        {reference !== undefined ? (
-          <Anchor
-            component={Link}
-            to={`/tables/${reference.table}`}
-            search={{ filters: { [`${reference.key} eq`]: value } } as never}
-          >
-            {words}
-          </Anchor>
-        ) : changed === undefined ? (
-          words
-        ) : (
-          <Mark>{words}</Mark>
-        )}
-        {changed !== undefined && change?.change === 'update' && (
+        {link ?? (changed === undefined ? words : <Mark>{words}</Mark>)}
+        {changed !== undefined && (
           <Text size="sm" span ml="xs">
-            {text.was} <bdi>{valueText(changed.from) || '–'}</bdi>
+            {text.was} <Value>{changed.from}</Value>
           </Text>
         )}
       </>
@@ -122,8 +116,8 @@ function Fields({ type, record, change, isNow }: FieldsProps) {
   const own = type.fields.filter(({ name }) => !SYSTEM_FIELDS.includes(name));
   const retired = type.retired.filter(({ name }) => valueText(record[name]) !== '');
   const facts = [
-    ...own.map(({ name, label }) => [label, shown(name), name] as const),
-    ...retired.map(({ name, label }) => [`${label} (${text.retired})`, shown(name), name] as const),
+    ...own.map(({ name, label }) => [label, shown(name)] as const),
+    ...retired.map(({ name, label }) => [`${label} (${text.retired})`, shown(name)] as const),
   ];
   return <Facts label={type.label} facts={facts} />;
 }

@@ -15,10 +15,11 @@ import { useRoles } from '../app/useRoles';
 import type { RecordsSearch } from '../routes';
 import { DownloadTable } from './DownloadTable';
 import { Fields } from './Fields';
-import { DeleteRecord, RecordForm } from './RecordForm';
+import { RecordForm } from './RecordForm';
 import { AddField } from './Tables';
 
 const OPERATORS = ['', 'eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'null'] as const;
+const SIGNS = { eq: '=', ne: '≠', gt: '>', gte: '≥', lt: '<', lte: '≤' };
 const SHOWN_COLUMNS = 8;
 const PAGE_SIZE = 25;
 
@@ -67,15 +68,6 @@ function Records({ type }: { readonly type: AssetType }) {
       isHidden: id === 'created_at',
       cell: (record: AnyRecord) => <When at={String(record[id])} />,
     })),
-    {
-      id: 'actions',
-      label: text.common.actions,
-      cell: (record) => (
-        <Group onClick={(event) => event.stopPropagation()}>
-          <DeleteRecord type={type} read={{ record }} />
-        </Group>
-      ),
-    },
   ];
   return (
     <Page
@@ -127,7 +119,7 @@ function Records({ type }: { readonly type: AssetType }) {
               <DataTable
                 name={table}
                 label={type.label}
-                columns={mayWrite && search.at === undefined ? columns : columns.slice(0, -1)}
+                columns={columns}
                 rows={rows as readonly AnyRecord[]}
                 rowId={({ id }) => id}
                 onOpen={({ id }) =>
@@ -163,6 +155,7 @@ function columnOf(field: AssetField, table: string, at: number): Column<AnyRecor
     ...(field.sortable ? { sort: field.name } : {}),
     cell: (record) => {
       const value = valueText(record[field.name]);
+      if (at > 0 && field.type.startsWith('Date')) return <When at={value} />;
       if (at > 0) return isNumber ? value : <Cut>{value}</Cut>;
       return (
         <Link
@@ -190,6 +183,11 @@ function Filters({ fields, search, onChange }: FiltersProps) {
   const [operator, setOperator] = useState<string>('');
   const [value, setValue] = useState('');
   const filters = search.filters ?? {};
+  const signs: { readonly [operator: string]: string } = { ...SIGNS, ...text.tables.operators };
+  const words = (name: string): string => {
+    const [of = '', by = ''] = name.split(' ');
+    return `${fields.find((each) => each.name === of)?.label ?? of} ${signs[by] ?? by}`;
+  };
   const add = () => {
     if (field === null || value === '') return;
     onChange({ filters: { ...filters, [operator === '' ? field : `${field} ${operator}`]: value } });
@@ -204,6 +202,7 @@ function Filters({ fields, search, onChange }: FiltersProps) {
       <Group
         component="form"
         gap="xs"
+        align="flex-end"
         onSubmit={(event) => {
           event.preventDefault();
           add();
@@ -219,10 +218,10 @@ function Filters({ fields, search, onChange }: FiltersProps) {
           onChange={setField}
         />
         <Select
-          aria-label={text.tables.contains}
-          w={120}
+          aria-label={text.tables.operators['']}
+          w={150}
           allowDeselect={false}
-          data={OPERATORS.map((each) => ({ value: each, label: each === '' ? text.tables.contains : each }))}
+          data={OPERATORS.map((each) => ({ value: each, label: signs[each] ?? each }))}
           value={operator}
           onChange={(next) => setOperator(next ?? '')}
         />
@@ -233,8 +232,7 @@ function Filters({ fields, search, onChange }: FiltersProps) {
           onChange={({ currentTarget }) => setValue(currentTarget.value)}
         />
         <MomentInput
-          aria-label={text.tables.at}
-          title={text.tables.at}
+          label={text.tables.at}
           value={search.at ?? ''}
           onChange={(at) => onChange({ at: at === '' ? undefined : at })}
         />
@@ -249,10 +247,10 @@ function Filters({ fields, search, onChange }: FiltersProps) {
               key={name}
               size="md"
               withRemoveButton
-              removeButtonProps={{ 'aria-label': `${text.common.remove}: ${name}` }}
+              removeButtonProps={{ 'aria-label': `${text.common.remove}: ${words(name)}` }}
               onRemove={() => remove(name)}
             >
-              {name}: <bdi>{of.slice(0, 60)}</bdi>
+              {words(name)} <bdi>{of.slice(0, 60)}</bdi>
             </Pill>
           ))}
         </Group>

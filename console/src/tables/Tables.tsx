@@ -51,8 +51,6 @@ function TableList({ label, tables }: { readonly label: string; readonly tables:
         { label: text.records, isNumber: true },
         { label: text.lastWritten },
         { label: text.technicalName },
-        { label: text.fields, isNumber: true },
-        { label: text.unique },
       ]}
       rows={tables.map((table) => ({
         id: table.name,
@@ -64,10 +62,6 @@ function TableList({ label, tables }: { readonly label: string; readonly tables:
           <When key="written" at={summaries.get(table.name)?.last_written_at} />,
           <span key="name" className="mono">
             {table.name}
-          </span>,
-          table.fields.length,
-          <span key="unique" className="mono">
-            {table.unique_field}
           </span>,
         ],
       }))}

@@ -108,11 +108,8 @@ function Attempt({ path, attempt }: AttemptProps) {
             </Loaded>
           )}
         </details>
-        <Text fw={600} size="sm">
-          {text.answer}
-        </Text>
         <Text size="sm" className="text">
-          {attempt.status === null ? '' : `HTTP ${attempt.status}`} {attempt.reason}
+          {text.answer}: {attempt.status === null ? '' : `HTTP ${attempt.status}`} {attempt.reason}
         </Text>
         {attempt.response_body !== null && attempt.response_body !== '' && (
           <Code block className="text">

@@ -81,6 +81,7 @@ export function SuccessByHour({ webhookId }: { readonly webhookId: string }) {
   const ended = deliveries.length - count(deliveries, 'open');
   const percent = ended === 0 ? undefined : Math.round((100 * count(deliveries, 'succeeded')) / ended);
   const summary = text.ofLastDay(number(deliveries.length), percent);
+  const longest = number(p95(deliveries)) || '–';
   const line = (state: 'succeeded' | 'failed', color: string) => ({
     label: text.state[state],
     color,
@@ -95,7 +96,7 @@ export function SuccessByHour({ webhookId }: { readonly webhookId: string }) {
         show={number}
         lines={[line('succeeded', 'green'), line('failed', 'red')]}
       />
-      <Chart label={text.p95(number(p95(deliveries)))} times={times} show={(ms) => `${number(ms)} ms`} lines={[slow]} />
+      <Chart label={text.p95(longest)} times={times} show={(ms) => `${number(ms)} ms`} lines={[slow]} />
     </SimpleGrid>
   );
 }

@@ -36,6 +36,8 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
   const navigate = useNavigate();
   const { isAdmin } = useRoles();
   const [secret, setSecret] = useState<string | undefined>();
+  const show = (made: { readonly secret: string }) => setSecret(made.secret);
+  const leave = () => navigate({ to: '/webhooks' });
   const path = { params: { path: { webhook_id: webhook.id } } };
   const name = webhook.name || webhook.url;
   const switchTo = (enabled: boolean) => () =>
@@ -66,10 +68,7 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
                 of={name}
                 why={text.webhooks.rotateWhy}
                 color="indigo"
-                act={async () => {
-                  const made = await dataOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/secret/rotate', path));
-                  setSecret(made.secret);
-                }}
+                act={() => dataOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/secret/rotate', path)).then(show)}
               />
               <Opens label={text.webhooks.test} disabled={!webhook.enabled}>
                 {(close) => <TestDialog webhook={webhook} onClose={close} />}
@@ -78,10 +77,7 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
                 label={text.webhooks.remove}
                 of={name}
                 why={text.webhooks.removeWhy}
-                act={async () => {
-                  await bodyOf(api.DELETE('/api/v1/platform/webhooks/{webhook_id}', path));
-                  await navigate({ to: '/webhooks' });
-                }}
+                act={() => bodyOf(api.DELETE('/api/v1/platform/webhooks/{webhook_id}', path)).then(leave)}
               />
             </Group>
           )}
