@@ -231,7 +231,7 @@ test('filters a table by the address, and a link shows the same', async () => {
   await page.getByRole('textbox', { name: 'Search' }).fill('coffee');
   await window.press('Enter');
   await page.getByText('1 row').waitFor();
-  await page.getByRole('button', { name: 'Remove: Name contains' }).waitFor();
+  await page.getByRole('button', { name: 'Remove: Name contains coffee' }).waitFor();
   const link = page.url();
   const other = await Window.open(browser, acme());
   await other.signIn(acme().admin);

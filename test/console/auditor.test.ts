@@ -162,7 +162,12 @@ test('follows a record through its history, and an order through everything that
     error_reason: ['Unknown article'],
   });
   await window.goto(`/orders/${data[0]?.id}/replay`, 'Everything that happened');
-  await page.getByText(/^Error reason: .* → .*Unknown article/).waitFor();
+  await page.getByText('Unknown article').first().waitFor();
+  await page.getByText(/^Delivery date: – → 1 Dec 2026$/).waitFor();
+  await page
+    .getByText(/^Order lines · Quantity: – → 6$/)
+    .first()
+    .waitFor();
   await window.screenshot('auditor-replay');
   const download = page.waitForEvent('download');
   await page.getByRole('link', { name: /Export for a dispute/ }).click();

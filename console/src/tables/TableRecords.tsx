@@ -1,5 +1,5 @@
 /** Any table as a grid with the API's filters, sorts, totals and pages, now or as it was at a moment. */
-import { Button, Group, Pill, Select, TextInput } from '@mantine/core';
+import { Button, Group, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -243,15 +243,17 @@ function Filters({ fields, search, onChange }: FiltersProps) {
       {Object.keys(filters).length > 0 && (
         <Group gap="xs">
           {Object.entries(filters).map(([name, of]) => (
-            <Pill
+            <Button
               key={name}
-              size="md"
-              withRemoveButton
-              removeButtonProps={{ 'aria-label': `${text.common.remove}: ${words(name)}` }}
-              onRemove={() => remove(name)}
+              size="compact-sm"
+              radius="xl"
+              variant="default"
+              rightSection="×"
+              aria-label={`${text.common.remove}: ${words(name)} ${of.slice(0, 60)}`}
+              onClick={() => remove(name)}
             >
-              {words(name)} <bdi>{of.slice(0, 60)}</bdi>
-            </Pill>
+              {words(name)}&nbsp;<bdi>{of.slice(0, 60)}</bdi>
+            </Button>
           ))}
         </Group>
       )}
