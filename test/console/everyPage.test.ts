@@ -36,7 +36,7 @@ beforeAll(async () => {
       lines: [{ quantity: 0 }],
     });
   }
-  await acme().platformData('PUT', `/orders/${flawed?.id}`, { processing_status: 'validated' });
+  await acme().update('dyn_stock_order', String(flawed?.id), { processing_status: 'validated' });
   const webhook = await addWebhook(acme(), 'https://example.com/hook', { name: HOSTILE[0] });
   const { data } = await acme().list('dyn_party', { sort: '-created_at' });
   const entry = await acme().platformData('GET', '/activity?kind=table.batch&limit=1');

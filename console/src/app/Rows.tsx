@@ -81,6 +81,7 @@ export function Cut({ children }: { readonly children: string | null | undefined
 /** The value of any field as text. */
 export function valueText(value: unknown): string {
   if (value === null || value === undefined) return '';
+  if (Array.isArray(value)) return value.map(valueText).join(', ');
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
