@@ -103,7 +103,9 @@ export const tenantQuery = (tenant: string) =>
 
 export const useTenants = (search: string) =>
   usePages(['operator', 'tenants', search], (cursor) =>
-    bodyOf(api.GET('/api/v1/operator/tenants', { params: { query: { search: search || undefined, cursor } as object } })),
+    bodyOf(
+      api.GET('/api/v1/operator/tenants', { params: { query: { search: search || undefined, cursor } as object } }),
+    ),
   );
 
 /** The API gives what is before a position or revision. */
