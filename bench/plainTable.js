@@ -2,7 +2,7 @@
 
 import { v7 } from 'uuid';
 import { openSqlite } from '../dist/adapters/openSqlite.js';
-import { foldCase } from '../dist/domain/row.js';
+import { foldCase } from '../dist/domain/spaces.js';
 
 const TEXTS = ['external_id', 'name', 'postal_zone', 'city_name', 'country'];
 

@@ -1,6 +1,6 @@
 /**
  * How far tenants' rows are, in a process that reads them. Beside a follower of the same process it is told; elsewhere it asks
- * for the tenants that somebody waits for.
+ * for the tenants that somebody waits for. Rows are answered only while they are of this log.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Position } from '../ports/eventStore.js';

@@ -101,7 +101,7 @@ test('a setting, and an operation of the API: one entry each', () => {
     import { readConfig } from './dist/config.js';
     import { areas } from './dist/api/routeTable.js';
     import { routesOf } from './dist/api/routes/operation.js';
-    const { path } = areas.flatMap(routesOf).find(({ operation }) => operation.id === 'platformGetTable');
+    const { path } = areas.flatMap(routesOf).find(({ id }) => id === 'platformGetTable');
     console.log(JSON.stringify([readConfig({ SUPPORT_URL: 'https://help.example.com' }).SUPPORT_URL, path]));`;
   expect(run(program)).toEqual(['https://help.example.com', '/asset-types/:table']);
 });

@@ -7,7 +7,7 @@ import { useOperatorLink } from '../../commands/identity/access.js';
 import { bearerToken } from '../auth/principal.js';
 import type { OperatorToken } from '../auth/tokens.js';
 import type { Api } from '../deps.js';
-import { unauthenticated } from '../errors.js';
+import { HttpError, invalidToken, unauthenticated } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { Principal } from '../requestContext.js';
 import { type Check, dataReply, type Resource } from '../routes/operation.js';
@@ -18,11 +18,20 @@ const body = z.strictObject({ token: z.string('must be a string.') });
 const NEW_LINK = 'Make another link: dynamic-assets console.';
 const OPERATORS: Principal['permissions'] = new Set(['operators'] as const);
 
+/** Of a token that is not accepted. @throws HttpError 401 */
+async function accepted<Token>(verifying: Promise<Token>): Promise<Token> {
+  try {
+    return await verifying;
+  } catch (error) {
+    throw error instanceof HttpError ? invalidToken(`${error.reason} ${NEW_LINK}`) : error;
+  }
+}
+
 /** Requires the token of an operator's session. @throws HttpError 401 */
 export const authenticateOperator: Check = async ({ tokens }, { headers, context }) => {
   const text = bearerToken(headers.authorization);
   if (text === undefined) throw unauthenticated(NEW_LINK);
-  const { operator } = await tokens.verify('operator', text);
+  const { operator } = await accepted(tokens.verify('operator', text));
   context.principal = { actor: { kind: 'operator', id: operator }, permissions: OPERATORS };
 };
 
@@ -44,7 +53,7 @@ export const operatorSessions: Resource = {
       answer: json.one('OperatorSession'),
       async handle(api, call) {
         const { token } = parseBody(body, call.body);
-        const link = await api.tokens.verify('operatorLink', token);
+        const link = await accepted(api.tokens.verify('operatorLink', token));
         await spend(api, call.req, link);
         const { operator } = link;
         const session = api.tokens.issue('operator', `operator:${operator}`, { operator });
@@ -70,6 +79,6 @@ async function spend(api: Api, req: Request, { jti: link, operator }: OperatorTo
   try {
     await useOperatorLink(api.commands, operatorsCaller(req, operator, ''), link, { operator, network });
   } catch (error) {
-    throw error instanceof ConflictError ? unauthenticated(`The link was used before. ${NEW_LINK}`) : error;
+    throw error instanceof ConflictError ? invalidToken(`The link was used before. ${NEW_LINK}`) : error;
   }
 }

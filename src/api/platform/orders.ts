@@ -147,6 +147,11 @@ const problemsQuery = z.object({
 /** Looked through for problems at once. */
 const COUNTED_AT_ONCE = 25;
 
+const tooManyToCount = () =>
+  badRequest(
+    `problems looks through ${MAX_COUNTED_ORDERS} orders at most, and ${MAX_COUNTED_PARTS} parts of ${COUNTED_AT_ONCE}. Narrow the search, as by processing_status.`,
+  );
+
 /** A page of orders with their lines and problems. @throws HttpError 400 where too many would have to be looked through */
 async function listedOrders(
   records: RecordQueries,
@@ -162,22 +167,17 @@ async function listedOrders(
   const found = recordsIn(page.records);
   if (problems === undefined)
     return { total: page.total, found: await countedOrders(records, tenant, found, cancellation) };
+  if (page.total > MAX_COUNTED_ORDERS) throw tooManyToCount();
   const wanted = [];
   for (let at = 0; at < page.total; at += COUNTED_AT_ONCE) {
     const some = await countedOrders(records, tenant, found.slice(at, at + COUNTED_AT_ONCE), cancellation);
-    if (page.total > MAX_COUNTED_ORDERS || some.some((order) => order.problems === null))
-      throw badRequest(
-        `problems looks through ${MAX_COUNTED_ORDERS} orders at most, and ${MAX_COUNTED_PARTS} parts of ${COUNTED_AT_ONCE}. Narrow the search, as by processing_status.`,
-      );
+    if (some.some((order) => order.problems === null)) throw tooManyToCount();
     wanted.push(...some.filter((order) => (order.problems === 0) === (problems === 'none')));
   }
   return { total: wanted.length, found: wanted.slice(query.offset, query.offset + query.limit) };
 }
 
-const COUNT = {
-  ...json.orNull(json.count),
-  description: 'null: too many to count, or nobody works on the order.',
-};
+const countSchema = (description: string): json.JsonSchema => ({ ...json.orNull(json.count), description });
 
 const openBody = z.strictObject({ order_id: z.uuid('must be an order id.').optional() });
 
@@ -215,8 +215,8 @@ export const orders: Resource = {
           json.pageOf(
             json.extended(recordOutputSchema(orderType), {
               customer: json.nullableText,
-              lines: COUNT,
-              problems: COUNT,
+              lines: countSchema('null: too many to count.'),
+              problems: countSchema('null: too many to count, or nobody works on the order.'),
             }),
           ),
         ),
