@@ -13,8 +13,11 @@ import {
   SIGNED_IN,
   type User,
 } from './client';
+import dutch from './labels.nl.json';
 
 const MINUTE_MS = 60_000;
+/** Labels of the standard tables and their fields, by the English ones. */
+const DUTCH = new Map(Object.entries(dutch));
 
 /** The session has ended meanwhile, whether that is found by reading or by saving: the console asks for a new one. */
 const onError = (error: unknown): void => {
@@ -87,7 +90,7 @@ export const tenantQuery = queryOptions({
   staleTime: MINUTE_MS,
 });
 
-/** With the labels that admins gave in the person's language. A record is picked by its name: people see no id. */
+/** With the labels that admins gave in the person's language, or ours. A record is picked by its name: people see no id. */
 function spoken<Type extends AssetType>(type: Type): Type {
   const language = languageNow();
   const { table, fields } = type.labels;
@@ -95,9 +98,10 @@ function spoken<Type extends AssetType>(type: Type): Type {
     type.relationships.some((each) => each.field === name && each.kind === 'belongs_to');
   const short = (field: AssetField) =>
     isReference(field) ? field.label.replace(/ \(.*external id\)$| id$/, '') : field.label;
-  const inWords = (field: AssetField) => ({ ...field, label: fields[field.name]?.[language] ?? short(field) });
+  const ours = (label: string) => (language === 'nl' ? (DUTCH.get(label) ?? label) : label);
+  const inWords = (field: AssetField) => ({ ...field, label: fields[field.name]?.[language] ?? ours(short(field)) });
   const [own, retired] = [type.fields.map(inWords), type.retired.map(inWords)];
-  return { ...type, label: table[language] ?? type.label, fields: own, retired };
+  return { ...type, label: table[language] ?? ours(type.label), fields: own, retired };
 }
 
 export const assetTypesQuery = queryOptions({
