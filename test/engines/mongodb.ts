@@ -14,6 +14,7 @@ import { promisify } from 'node:util';
 import { freePort } from './freePort.js';
 import { onPath } from './onPath.js';
 import { type Server, sharedServer } from './sharedServer.js';
+import { standStill } from './standStill.js';
 import { scaled } from './timeScale.js';
 
 const BUILD = resolve('test/engines/ferretdb/build.mjs');
@@ -153,8 +154,12 @@ export class MongoDbServer {
   }
 
   /** Lets it stand still, as a machine does that hangs: connections stay open and nothing answers. */
-  freeze(frozen: boolean): void {
-    this.#server?.kill(frozen ? 'SIGSTOP' : 'SIGCONT');
+  async freeze(): Promise<void> {
+    await standStill(Number(this.#server?.pid));
+  }
+
+  thaw(): void {
+    this.#server?.kill('SIGCONT');
   }
 
   /** Ends it and removes its data. */

@@ -10,6 +10,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from './freePort.js';
 import { onPath } from './onPath.js';
 import { type Server, sharedServer } from './sharedServer.js';
+import { standStill } from './standStill.js';
 import { scaled } from './timeScale.js';
 
 /** Debian's command on PATH changes to another user and refuses all but root; this one behind it does neither. */
@@ -131,7 +132,7 @@ export class RabbitMqServer {
 
   /** Lets it stand still, as a machine does that hangs: connections stay open and nothing answers. */
   async freeze(): Promise<void> {
-    process.kill(await this.#pid(), 'SIGSTOP');
+    await standStill(await this.#pid());
   }
 
   async thaw(): Promise<void> {
