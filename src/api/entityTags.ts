@@ -3,7 +3,7 @@
  * its bytes.
  */
 import type { Request } from 'express';
-import type { Precondition } from '../commands/context.js';
+import type { Precondition } from '../commands/preconditions.js';
 import { badRequest } from './errors.js';
 
 /** The header field's value. A compressed answer has other bytes, so its tag is weak. */

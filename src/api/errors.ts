@@ -5,10 +5,10 @@ import {
   ConflictError,
   NotFoundError,
   NotSupportedError,
-  PreconditionFailedError,
   TryAgainError,
   ValidationError,
 } from '../commands/context.js';
+import { PreconditionFailedError } from '../commands/preconditions.js';
 import { AnswerTooLargeError } from '../domain/jsonSize.js';
 import { AppendTooLargeError, EventStoreUnavailableError } from '../ports/eventStore.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';

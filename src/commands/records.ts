@@ -23,17 +23,11 @@ import type { StoredRecord } from '../queries/asking.js';
 import { RecordQueries } from '../queries/records.js';
 import type { TableWrite } from './application.js';
 import { checkedInput } from './body.js';
-import {
-  type Caller,
-  NotFoundError,
-  type Precondition,
-  requireTag,
-  ValidationError,
-  type WrittenRecord,
-} from './context.js';
+import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { once } from './idempotency.js';
 import { loadOrder, type WrittenOrder, writeOrder } from './orders/orderStream.js';
 import { createOrder, updateOrder, writtenOrder } from './orders/orders.js';
+import { type Precondition, requireTag } from './preconditions.js';
 import { type DecisionRecords, writeRecord } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf, unknownRecord } from './tables.js';
 

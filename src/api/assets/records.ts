@@ -1,5 +1,6 @@
 /** Records of a table: list, get, create and update (spec §4.3 to §4.6, §4.9). */
-import { recordTag, tagOf, type WrittenRecord } from '../../commands/context.js';
+import type { WrittenRecord } from '../../commands/context.js';
+import { recordTag, tagOf } from '../../commands/preconditions.js';
 import { createRecord, deleteRecord, updateRecord } from '../../commands/records.js';
 import { assetTypeOf, unknownRecord } from '../../commands/tables.js';
 import type { Cancellation } from '../../supervision/cancellation.js';

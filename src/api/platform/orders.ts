@@ -1,10 +1,11 @@
 /** Validation of orders by users: `/api/v1/platform/orders`. */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
-import { NotFoundError, requireTag, tagOf } from '../../commands/context.js';
+import { NotFoundError } from '../../commands/context.js';
 import { loadOrder } from '../../commands/orders/orderStream.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/orders.js';
 import { countedOrders, exportSnapshot } from '../../commands/orders/snapshots.js';
+import { requireTag, tagOf } from '../../commands/preconditions.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import { type AssetType, findField } from '../../domain/assetTypes/assetType.js';
 import { recordInputSchema, recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';

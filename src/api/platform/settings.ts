@@ -19,7 +19,7 @@ import { changeTenant, type SettingEvent } from '../../commands/identity/tenants
 import { known } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
-import { RECOMMENDED_GUARD } from '../../domain/referenceTable/decide.js';
+import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUp.js';
 import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';

@@ -4,7 +4,7 @@
  * body comes late: strangers cannot make the service parse megabytes.
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import { tagOf } from '../../commands/context.js';
+import { tagOf } from '../../commands/preconditions.js';
 import type { Deadline } from '../../supervision/deadline.js';
 import { nextTurn } from '../../supervision/waiting.js';
 import { countWaiting, hasLargeBody, hasRoom, type WorkKind } from '../admission.js';

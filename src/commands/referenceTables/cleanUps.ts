@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { MAX_ENTRIES } from '../../domain/limits.js';
-import { type CleanUpCounts, refusalOfCleanUp } from '../../domain/referenceTable/decide.js';
+import { type CleanUpCounts, refusalOfCleanUp } from '../../domain/referenceTable/cleanUp.js';
 import { isSyncId, type SyncCommit, type SyncEvent, syncId, uuidOfSync } from '../../domain/referenceTable/events.js';
 import { SYNCS } from '../../domain/spaces.js';
 import { syncStream } from '../../domain/streams.js';
