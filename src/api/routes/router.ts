@@ -133,10 +133,11 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       const call = new Call(api, req, res, query, await readBody?.(req, res));
       await checkGrowth?.(call);
       // Hundreds that arrive together would hold the event loop for a few milliseconds each.
-      if (operation.allow !== 'anyone') await nextTurn(context.tenantName);
+      const turn = () => nextTurn(context.tenantName ?? req.route.path);
+      await turn();
       const reply = await operation.handle(api, call, time);
       // Nor are they answered at once where they have all waited for the same.
-      if (operation.allow === 'anyone') await nextTurn(context.tenantName ?? req.route.path);
+      if (operation.allow === 'anyone') await turn();
       // A large write keeps its turn until reads show it, so that few are ever pending.
       const isShown = await shownByReads(api, req, reply);
       if (isAnswered(res)) return;
