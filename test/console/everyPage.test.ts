@@ -170,7 +170,7 @@ test('speaks Dutch, and says so', async () => {
   await page.keyboard.press('Enter');
   await page.getByRole('navigation').waitFor();
   await window.goto(pages.find(([, heading]) => String(heading) === '/constructor/')?.[0] ?? '', /constructor/);
-  for (const problem of ['Delivery date: niets ingevuld.', '1: Quantity: moet meer dan 0 zijn.'])
+  for (const problem of ['Leverdatum: niets ingevuld.', '1: Aantal: moet meer dan 0 zijn.'])
     await page.getByRole('button', { name: problem }).waitFor();
   await window.screenshot('clerk-problems-nl');
   await window.close();
