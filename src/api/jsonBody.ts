@@ -105,9 +105,10 @@ export function parseJson(text: string): unknown {
 function membersIn(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   if (Array.isArray(value)) return value.reduce<number>((sum, part) => sum + membersIn(part), 0);
-  // By names: of an object of 200,000 members, a list of the values alone takes 100 ms.
-  const names = Object.keys(value);
-  return names.reduce((sum, name) => sum + membersIn(value[name as keyof typeof value]), names.length);
+  let members = 0;
+  // A list of the names, or of the values, takes up to four times as long.
+  for (const name in value) members += 1 + membersIn(value[name as keyof typeof value]);
+  return members;
 }
 
 function parsed(text: string): unknown {
@@ -139,16 +140,17 @@ function lookThrough(text: string) {
       if (level > MAX_JSON_DEPTH) throw badRequest(`The body is nested deeper than ${MAX_JSON_DEPTH} levels.`);
     } else if (char === '}' || char === ']') {
       level -= 1;
-    } else if (isOfNumber(char)) {
-      const start = at;
-      while (isOfNumber(text[at + 1])) at += 1;
-      if (long === undefined && isRounded(text.slice(start, at + 1))) long = text.slice(start, at + 1);
+    } else if (char !== undefined && /[-\d]/.test(char)) {
+      NUMBER.lastIndex = at;
+      const number = NUMBER.exec(text)?.[0] ?? char;
+      at += number.length - 1;
+      if (long === undefined && isRounded(number)) long = number;
     }
   }
   return { names, values, long };
 }
 
-const isOfNumber = (char = ''): boolean => (char >= '0' && char <= '9') || (char !== '' && '.eE+-'.includes(char));
+const NUMBER = /[-+.eE\d]+/y;
 
 /** The parser refuses what is not a number, such as the letter of `true`. */
 const isRounded = (number: string): boolean =>
