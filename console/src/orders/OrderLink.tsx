@@ -19,7 +19,7 @@ function useOrder(id: string | undefined) {
     enabled: table !== '' && id !== undefined,
     staleTime: STALE_MS,
   });
-  return { table, order: order.data ?? null };
+  return { table, order: order.data ?? null, isPending: order.isPending };
 }
 
 /** @param name if it is known */
@@ -41,6 +41,8 @@ type FieldProps = {
 
 /** Finds an order by what people call it. */
 export function OrderField({ label, value, onChange }: FieldProps) {
-  const { table, order } = useOrder(value);
-  return <LookUp label={label} table={table} keyField="id" value={value ?? null} record={order} onChange={onChange} />;
+  const { table, order, isPending } = useOrder(value);
+  // Nobody knows an order by its id.
+  const shown = isPending ? null : (value ?? null);
+  return <LookUp label={label} table={table} keyField="id" value={shown} record={order} onChange={onChange} />;
 }
