@@ -5,6 +5,7 @@
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { tagOf } from '../../commands/preconditions.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Deadline } from '../../supervision/deadline.js';
 import { nextTurn } from '../../supervision/waiting.js';
 import { countWaiting, hasLargeBody, hasRoom, type WorkKind } from '../admission.js';
@@ -58,9 +59,7 @@ export function areaRouter(api: Api, area: Area): Router {
     // An unknown table is 404 for every method.
     route.all((req) => {
       const assetType = isOfTable ? knownAsset(req) : undefined;
-      const offered = here.filter(
-        ({ operation: { tables = 'Table' } }) => !assetType || TABLE_KINDS[tables](assetType),
-      );
+      const offered = here.filter(({ operation }) => !assetType || isOffered(operation, assetType));
       const methods = METHODS.filter((method) => offered.some((each) => each.method === method));
       throw methodNotAllowed(req, methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', '));
     });
@@ -94,6 +93,8 @@ const unlessAnswered =
     if (!isAnswered(res)) act(outcome);
   };
 
+const isOffered = ({ tables = 'Table' }: Operation, assetType: AssetType): boolean => TABLE_KINDS[tables](assetType);
+
 /** Stays synchronous unless a check has to wait: every request passes here, and most checks are synchronous. */
 function passChecks(checks: readonly Check[], api: Api, req: Request, res: Response): void | Promise<void> {
   for (const [at, check] of checks.entries()) {
@@ -124,8 +125,11 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
     try {
       await authorize(api, req, res, operation);
       const query = parametersOf(req.originalUrl);
-      checkQuery(query);
-      checkHeaders(req);
+      // Where the table is of another kind, the command says that the method is not for it.
+      if (!isTableOperation(operation) || isOffered(operation, knownAsset(req))) {
+        checkQuery(query);
+        checkHeaders(req);
+      }
       const work = workOf(req, query);
       if (work === 'list') listing = context.deadline.part(api.config.REQUEST_TIMEOUT_MS / 2, listTookTooLong);
       const time = listing ?? context.deadline;

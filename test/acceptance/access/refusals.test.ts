@@ -296,6 +296,7 @@ const INSTEAD: readonly Row[] = [
   ['§4.3', 'a part of a time', 400, 'GET', ITEMS, asked('filter[created_at]=2026'), 'filter[created_at][gte].'],
   ['§4.3', 'a sort by nothing', 400, 'GET', ITEMS, asked('sort=x'), '"x"; it can be by created_at, updated_at, '],
   ['§4.8', 'DELETE of a record', 405, 'DELETE', ONE, {}, 'DELETE is not allowed here, which takes GET, HEAD, PUT.'],
+  ['§4.8', 'one with a parameter', 405, 'DELETE', ONE, asked('at='), 'DELETE is not allowed here'],
   ['§4.8', 'OPTIONS of a record', 405, 'OPTIONS', ONE, {}, 'OPTIONS is not allowed here, which takes GET, HEAD, PUT.'],
   ['§4.6', 'PUT to the list', 405, 'PUT', ITEMS, body({}), 'PUT is not allowed here, which takes GET, HEAD, POST.'],
   ['§4.7', 'a batch of orders', 400, 'POST', `${ORDERS}/batch`, body({ items: [{}] }), 'Write one record by POST'],
