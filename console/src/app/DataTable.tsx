@@ -11,7 +11,7 @@ export type Column<Row> = {
   readonly label: string;
   readonly cell: (row: Row) => ReactNode;
   /** The field by which the API sorts; absent if it does not. */
-  readonly sort?: string;
+  readonly sort?: string | undefined;
   readonly isNumber?: boolean;
   /** Shown unless the person chooses it. */
   readonly isHidden?: boolean;

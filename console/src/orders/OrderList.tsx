@@ -86,7 +86,7 @@ function OrderList({ queue }: { readonly queue: Queue }) {
               <DataTable
                 name={`orders${queue.path}`}
                 label={text.orders.one}
-                columns={columnsOf(queue, text, linkTo)}
+                columns={columnsOf(queue, text, linkTo, meta.total <= MOST_SORTED)}
                 rows={rows}
                 rowId={({ id }) => id}
                 onOpen={(order) => void navigate(linkTo(order))}
@@ -132,11 +132,19 @@ type LinkTo = (order: OrderRow) => {
   readonly search: OrderSearch;
 };
 
-const columnsOf = (queue: Queue, { orders, common }: Words, linkTo: LinkTo): readonly Column<OrderRow>[] => [
+/** Of more orders the API does not make what it would sort by. */
+const MOST_SORTED = 500;
+
+const columnsOf = (
+  queue: Queue,
+  { orders, common }: Words,
+  linkTo: LinkTo,
+  isFew: boolean,
+): readonly Column<OrderRow>[] => [
   {
     id: 'customer',
     label: orders.customer,
-    sort: 'buyer_customer_party_id',
+    sort: isFew ? 'customer' : 'buyer_customer_party_id',
     cell: (order) => (
       <Link {...linkTo(order)} onClick={(event) => event.stopPropagation()}>
         <Cut>{order.customer ?? order.buyer_customer_party_id ?? order.id.slice(0, 8)}</Cut>
@@ -165,13 +173,21 @@ const columnsOf = (queue: Queue, { orders, common }: Words, linkTo: LinkTo): rea
   {
     id: 'reasons',
     label: orders.reasons,
+    sort: isFew ? 'error_reason' : undefined,
     isHidden: queue !== REFUSED,
     cell: ({ error_reason }) => <Cut>{error_reason?.join(' · ')}</Cut>,
   },
-  { id: 'lines', label: orders.lines, isNumber: true, cell: ({ lines }) => lines },
+  {
+    id: 'lines',
+    label: orders.lines,
+    sort: isFew ? 'lines' : undefined,
+    isNumber: true,
+    cell: ({ lines }) => lines,
+  },
   {
     id: 'problems',
     label: orders.problems,
+    sort: isFew ? 'problems' : undefined,
     isHidden: queue === ARCHIVE,
     cell: ({ problems }) =>
       problems === 0 ? (

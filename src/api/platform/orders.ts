@@ -4,40 +4,36 @@ import { parseBody } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
 import { loadOrder } from '../../commands/orders/orderStream.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/orders.js';
-import { countedOrders, exportSnapshot } from '../../commands/orders/snapshots.js';
+import { exportSnapshot } from '../../commands/orders/snapshots.js';
 import { requireTag, tagOf } from '../../commands/preconditions.js';
-import { assetTypeOf, recordId } from '../../commands/tables.js';
-import { type AssetType, findField } from '../../domain/assetTypes/assetType.js';
+import { recordId } from '../../commands/tables.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { recordInputSchema, recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { boundedList } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import {
   MAX_COUNTED_ORDERS,
-  MAX_COUNTED_PARTS,
   MAX_ENTRIES,
-  MAX_FILTER_VALUES,
   MAX_LIST_ENTRIES,
   MAX_REASON_LENGTH,
   MAX_VALUE_BYTES,
 } from '../../domain/limits.js';
-import { ACTIONS, actionsOn, SET_BY_SAVING, TO_DO } from '../../domain/order/decide.js';
-import { nameIn, wholeOrder } from '../../domain/order/document.js';
+import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/decide.js';
+import { wholeOrder } from '../../domain/order/document.js';
 import { FAILED, ORDER_STATUSES, PROBLEM_CODES } from '../../domain/order/events.js';
 import type { Order } from '../../domain/order/order.js';
-import type { FieldFilter, Filter } from '../../queries/asking.js';
-import type { RecordQueries, RecordQuery } from '../../queries/records.js';
-import type { Cancellation } from '../../supervision/cancellation.js';
+import type { RecordQueries } from '../../queries/records.js';
 import { historyList, historyReply } from '../assets/history.js';
-import { LIST_PARAMETERS, parseListQuery, SEARCH, searchIn, textIn } from '../assets/listQuery.js';
+import { LIST_PARAMETERS, SEARCH } from '../assets/listQuery.js';
 import { AT, atPosition, readAt } from '../assets/moments.js';
-import { collectionEnvelope, recordsIn } from '../assets/pages.js';
+import { collectionEnvelope } from '../assets/pages.js';
 import { writtenReply } from '../assets/records.js';
 import { orderReplay, replayReply } from '../assets/replay.js';
 import { preconditionOf } from '../entityTags.js';
-import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { CHANGES, dataReply, RECORD_ID, type Resource } from '../routes/operation.js';
-import { parametersIn, parseQuery } from '../routes/query.js';
+import { parametersIn } from '../routes/query.js';
+import { listOrders, problemsQuery } from './orderList.js';
 
 const reasonText = z
   .string('must be a string.')
@@ -105,79 +101,6 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
 const orderResponse = (orderType: AssetType): json.ResponseObject =>
   json.answer('The order.', json.dataOf(json.tableRef('record', orderType)));
 
-/** How an order names its customer. */
-const CUSTOMER = { table: 'dyn_party', field: 'buyer_customer_party_id', key: 'external_id' };
-/** Texts that are searched, where the model has them: of an order and of an item. */
-const SEARCHED = ['customer_reference', 'sales_order_id', 'transport_reference'];
-const SEARCHED_OF_ITEMS = ['name', 'external_id', 'sku', 'ean'];
-/** The newest with an item that is searched for: each order of them is compared with all orders. */
-const LINES_OF_ITEMS = 50;
-
-/** Orders that have the text in one of these fields, in their customer's name, in an item of theirs, or as their id. */
-async function searchFilter(
-  records: RecordQueries,
-  tenant: Tenant,
-  text: string,
-  cancellation: Cancellation,
-): Promise<Filter> {
-  const orderType = assetTypeOf(tenant, tenant.orderModel);
-  const fields = SEARCHED.filter((name) => findField(orderType, name)?.filterable === true);
-  const newest = async (table: string, field: string, anyOf: readonly FieldFilter[], limit = MAX_FILTER_VALUES) => {
-    const asked = { filters: [{ kind: 'any', anyOf }], direction: 'desc', limit } as const;
-    const found = await records.listBehind({ tenant: tenant.name, table }, asked, cancellation);
-    return { values: recordsIn(found.records).map((record) => nameIn(record, field)), isAll: found.next === undefined };
-  };
-  const parties = await newest(CUSTOMER.table, CUSTOMER.key, textIn(['name'], text));
-  if (!parties.isAll)
-    throw badRequest(`More than ${MAX_FILTER_VALUES} customers have this text in their names: give more of it.`);
-  const items = await newest('dyn_item', 'id', textIn(SEARCHED_OF_ITEMS, text));
-  const ofItems = { kind: 'equals', field: 'item_id', anyOf: items.values } as const;
-  const lines = await newest('dyn_order_line', 'order_id', items.values.length > 0 ? [ofItems] : [], LINES_OF_ITEMS);
-  const ids = { kind: 'equals', field: 'id', anyOf: [text, ...new Set(lines.values)] } as const;
-  const named = { kind: 'equals', field: CUSTOMER.field, anyOf: parties.values } as const;
-  return { kind: 'any', anyOf: [...textIn(fields, text), ids, ...(parties.values.length > 0 ? [named] : [])] };
-}
-
-const problemsQuery = z.object({
-  problems: z
-    .enum(['none', 'some'], 'must be none or some.')
-    .optional()
-    .describe('Orders that people work on, without or with problems.'),
-});
-
-/** Looked through for problems at once. */
-const COUNTED_AT_ONCE = 25;
-
-const tooManyToCount = () =>
-  badRequest(
-    `problems looks through ${MAX_COUNTED_ORDERS} orders at most, and ${MAX_COUNTED_PARTS} parts of ${COUNTED_AT_ONCE}. Narrow the search, as by processing_status.`,
-  );
-
-/** A page of orders with their lines and problems. @throws HttpError 400 where too many would have to be looked through */
-async function listedOrders(
-  records: RecordQueries,
-  tenant: Tenant,
-  { problems }: z.output<typeof problemsQuery>,
-  query: RecordQuery,
-  cancellation: Cancellation,
-) {
-  const isToDo = { kind: 'equals', field: 'processing_status', anyOf: TO_DO } as const;
-  const all = problems && { filters: [...query.filters, isToDo], offset: 0, limit: MAX_COUNTED_ORDERS };
-  const table = { tenant: tenant.name, table: tenant.orderModel };
-  const page = await records.list(table, { ...query, ...all }, cancellation);
-  const found = recordsIn(page.records);
-  if (problems === undefined)
-    return { total: page.total, found: await countedOrders(records, tenant, found, cancellation) };
-  if (page.total > MAX_COUNTED_ORDERS) throw tooManyToCount();
-  const wanted = [];
-  for (let at = 0; at < page.total; at += COUNTED_AT_ONCE) {
-    const some = await countedOrders(records, tenant, found.slice(at, at + COUNTED_AT_ONCE), cancellation);
-    if (some.some((order) => order.problems === null)) throw tooManyToCount();
-    wanted.push(...some.filter((order) => (order.problems === 0) === (problems === 'none')));
-  }
-  return { total: wanted.length, found: wanted.slice(query.offset, query.offset + query.limit) };
-}
-
 const countSchema = (description: string): json.JsonSchema => ({ ...json.orNull(json.count), description });
 
 const openBody = z.strictObject({ order_id: z.uuid('must be an order id.').optional() });
@@ -208,6 +131,7 @@ export const orders: Resource = {
       id: 'listOrders',
       work: 'list',
       summary: 'Orders, each with the name of its customer and how many lines and problems it has',
+      description: `Up to ${MAX_COUNTED_ORDERS} can also be sorted by customer, error_reason, lines or problems.`,
       allow: 'users',
       query: [SEARCH, ...LIST_PARAMETERS, ...parametersIn(problemsQuery)],
       answer: (orderType) =>
@@ -222,20 +146,9 @@ export const orders: Resource = {
           ),
         ),
       async handle(api, call, cancellation) {
-        const { records } = api.queries;
-        const { tenant, query: parameters } = call;
-        const { query, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
-        const search = searchIn(parameters);
-        const searched = search === undefined ? [] : [await searchFilter(records, tenant, search, cancellation)];
-        const asked = { ...query, filters: [...searched, ...query.filters] };
-        const problems = parseQuery(problemsQuery, parameters);
-        const { found, total } = await listedOrders(records, tenant, problems, asked, cancellation);
-        const keys = [...new Set(found.map((order) => nameIn(order, CUSTOMER.field)))];
-        const parties = await records.find({ tenant: tenant.name, table: CUSTOMER.table }, CUSTOMER.key, keys);
-        const names = new Map(parties.map(({ fields }) => [nameIn(fields, CUSTOMER.key), nameIn(fields, 'name')]));
-        const shown = found.map((order) => ({ ...order, customer: names.get(nameIn(order, CUSTOMER.field)) ?? null }));
+        const { orders: shown, ...page } = await listOrders(api.queries.records, call.tenant, call.query, cancellation);
         const text = JSON.stringify(shown).slice(1, -1);
-        return { body: collectionEnvelope(api, call, text, { ...paging, total }) };
+        return { body: collectionEnvelope(api, call, text, page) };
       },
     },
     'GET /orders/counts': {

@@ -118,11 +118,39 @@ describe('lines and problems', () => {
     await refused('problems=few');
   });
 
-  it('problems are sought in at most MAX_COUNTED_ORDERS orders', async () => {
+  it('orders are sorted by the name of the customer, by lines and by problems', async () => {
+    await newOrder({
+      ...head,
+      customer_reference: 'O 1',
+      error_reason: ['a'],
+      buyer_customer_party_id: 'C-2',
+      lines: [line],
+    });
+    await newOrder({
+      ...head,
+      customer_reference: 'O 2',
+      error_reason: ['B'],
+      lines: Array(3).fill({ ...line, quantity: 0 }),
+    });
+    await newOrder({ ...head, customer_reference: 'O 3', buyer_customer_party_id: null, lines: [line, line] });
+    const by = async (sort: string) =>
+      (await orders(asked('O ', { sort }))).data.map((order) => order.customer_reference);
+    expect(await by('customer')).toEqual(['O 3', 'O 2', 'O 1']);
+    expect(await by('-lines')).toEqual(['O 2', 'O 3', 'O 1']);
+    expect(await by('problems')).toEqual(['O 1', 'O 3', 'O 2']);
+    expect(await by('error_reason')).toEqual(['O 3', 'O 1', 'O 2']);
+    expect(await orders(asked('O ', { sort: '-customer', problems: 'some' }))).toMatchObject({
+      data: [{ customer: 'Bakkerij De Molen', problems: 3 }, { customer: null }],
+      meta: { total: 2 },
+    });
+  });
+
+  it('problems are sought in at most MAX_COUNTED_ORDERS orders, and these sorted', async () => {
     const parallel = Array.from({ length: 501 }, () => newOrder({ customer_reference: 'Crowd' }));
     await Promise.all(parallel);
     const answer = await refused('problems=some&filter[customer_reference]=Crowd');
     expect(answer.body).toMatchObject({ error: expect.stringContaining('500 orders') });
+    await refused('sort=customer&filter[customer_reference]=Crowd');
   });
 });
 
