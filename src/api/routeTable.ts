@@ -34,8 +34,6 @@ import { countingRefusals, limitCaller, limitNetwork } from './rateLimit.js';
 import type { Area, Check } from './routes/operation.js';
 import { atOperatorHost, resolveTenant } from './tenantHost.js';
 
-const PLATFORM_PATH = '/api/v1/platform';
-
 /** Orders, personal data and secrets must not be cached. */
 const forbidStoring: Check = (_api, _req, res) => {
   res.setHeader('Cache-Control', 'no-store');
@@ -44,26 +42,19 @@ const forbidStoring: Check = (_api, _req, res) => {
 /** Needs neither tenant nor token. */
 export const healthArea: Area = { prefix: '', checks: [], resources: [health] };
 
-const OPERATOR_PATH = '/api/v1/operator';
-
 /** At the operator's host alone; elsewhere they are 404 like any unknown path. */
-const operatorAreas: readonly Area[] = [
-  // Before the rest: it needs no session.
-  {
-    prefix: OPERATOR_PATH,
-    name: 'operator',
-    checks: [atOperatorHost, forbidStoring, limitNetwork],
-    resources: [operatorSessions],
-  },
-  {
-    prefix: OPERATOR_PATH,
-    name: 'operator',
+const operatorArea: Area = {
+  prefix: '/api/v1/operator',
+  name: 'operator',
+  checks: [atOperatorHost, forbidStoring, limitNetwork],
+  resources: [operatorSessions],
+  signedIn: {
     checks: [countingRefusals(authenticateOperator)],
     resources: [installation, operatorTenants, operatorProjections, operatorLog],
   },
-];
+};
 
-/** The first matching path wins. */
+/** In any order: a path belongs to one of them. */
 export const areas: readonly Area[] = [
   {
     prefix: ASSETS_PATH,
@@ -81,19 +72,16 @@ export const areas: readonly Area[] = [
       clientActivity,
     ],
   },
-  // Before the rest of the platform: signing in needs no session.
   {
-    prefix: PLATFORM_PATH,
+    prefix: '/api/v1/platform',
     name: 'platform',
     checks: [forbidStoring, resolveTenant],
     resources: [session],
-  },
-  {
-    prefix: PLATFORM_PATH,
-    name: 'platform',
-    checks: [countingRefusals(authenticateUser), limitCaller],
-    // Counts come before `:id`, which would match them.
-    resources: [orders, ...tables, apiClients, webhooks, users, settings, activity, audit],
+    signedIn: {
+      checks: [countingRefusals(authenticateUser), limitCaller],
+      // Counts come before `:id`, which would match them.
+      resources: [orders, ...tables, apiClients, webhooks, users, settings, activity, audit],
+    },
   },
   {
     prefix: '/oauth',
@@ -101,7 +89,7 @@ export const areas: readonly Area[] = [
     resources: [tokenEndpoint],
     onError: oauthErrorHandler,
   },
-  ...operatorAreas,
+  operatorArea,
   { prefix: '/.well-known', checks: [limitNetwork], resources: [discovery] },
   { prefix: '/console', checks: [limitNetwork], resources: [consolePages] },
   { prefix: '/docs', checks: [limitNetwork], resources: [docs] },
@@ -114,6 +102,6 @@ const clientAreas = areas.filter(({ prefix }) => [ASSETS_PATH, '/oauth'].include
 /** What each OpenAPI document describes. */
 export const areasOf: { readonly [of in Audience]: readonly Area[] } = {
   clients: clientAreas,
-  people: areas.filter((area) => !clientAreas.includes(area) && !operatorAreas.includes(area)),
-  operators: operatorAreas,
+  people: areas.filter((area) => ![...clientAreas, operatorArea].includes(area)),
+  operators: [operatorArea],
 };

@@ -80,8 +80,8 @@ const STANDARD: { readonly [model in OrderModel]: Tables } = {
 
 /** Makes the documents of these areas, each of which may name the schemas of all. */
 export function openApiWriter(areasOf: { readonly [of in Audience]: readonly Area[] }): Api['openApi'] {
-  const resources = Object.values(areasOf).flatMap((areas) => areas.flatMap((area) => area.resources));
-  const shared: Schemas = Object.assign({ Error: errorSchema }, ...resources.map(({ schemas = {} }) => schemas));
+  const routes = Object.values(areasOf).flatMap((areas) => areas.flatMap(routesOf));
+  const shared: Schemas = Object.assign({ Error: errorSchema }, ...routes.map(({ resource }) => resource.schemas));
 
   const made = new LRUCache<string, Finished>({ maxSize: CACHE_BYTES, sizeCalculation: ({ json }) => json.length });
 

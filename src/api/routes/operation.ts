@@ -257,22 +257,25 @@ export const RECORD_ID: Parameter = {
 /** Throws HttpError to refuse the request. */
 export type Check = (api: Api, req: Request, res: Response) => void | Promise<void>;
 
-/** Resources below one prefix. The checks run first, whether the path exists or not. */
+/** What lies below one prefix. */
 export type Area = {
   readonly prefix: string;
   /** In front of the ids and tags of its operations. */
   readonly name?: 'platform' | 'operator';
-  /** Run in this order. */
+  /** Run in this order before the resources are looked through, and so whether the path exists or not. */
   readonly checks: readonly Check[];
+  /** The first matching path wins. */
   readonly resources: readonly Resource[];
+  /** Looked through after those; its checks run after those above, and want a session. */
+  readonly signedIn?: Pick<Area, 'checks' | 'resources'>;
   readonly onError?: ErrorRequestHandler;
 };
 
 export type Route = ReturnType<typeof routesOf>[number];
 
 /** In the order of the table. */
-export const routesOf = ({ name, resources }: Area) =>
-  resources.flatMap((resource) =>
+export const routesOf = ({ name, resources, signedIn }: Pick<Area, 'name' | 'resources' | 'signedIn'>) =>
+  [...resources, ...(signedIn?.resources ?? [])].flatMap((resource) =>
     Object.entries(resource.operations).map(([route, operation]) => {
       const method = METHODS.find((each) => route.startsWith(`${each} `)) ?? 'GET';
       const { id } = operation;

@@ -39,10 +39,17 @@ const VERBS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as cons
 
 export function areaRouter(api: Api, area: Area): Router {
   const router = Router({ caseSensitive: true });
+  serve(router, api, area);
+  if (area.signedIn !== undefined) serve(router, api, area.signedIn);
+  if (area.onError !== undefined) router.use(area.onError);
+  return router;
+}
+
+function serve(router: Router, api: Api, { checks, resources }: Pick<Area, 'checks' | 'resources'>): void {
   router.use((req, res, next) => {
     req.context.mount = req.baseUrl;
     endInTime(req, res, next);
-    const passed = passChecks(area.checks, api, req, res);
+    const passed = passChecks(checks, api, req, res);
     if (passed === undefined) next();
     else
       return passed.then(
@@ -50,7 +57,7 @@ export function areaRouter(api: Api, area: Area): Router {
         unlessAnswered(res, next),
       );
   });
-  const routes = routesOf(area);
+  const routes = routesOf({ resources });
   for (const path of new Set(routes.map((route) => route.path))) {
     const here = routes.filter((route) => route.path === path);
     const route = router.route(path);
@@ -64,8 +71,6 @@ export function areaRouter(api: Api, area: Area): Router {
       throw methodNotAllowed(req, methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', '));
     });
   }
-  if (area.onError !== undefined) router.use(area.onError);
-  return router;
 }
 
 /**
