@@ -95,7 +95,7 @@ type ActivityQuery = z.output<typeof activityQuery>;
 
 const SUMMARY = 'Who did what, when, on what: the newest first';
 /** The operations of an area's principals. */
-const activityFor = (allowed: Pick<Operation, 'allow' | 'isOnTable'>): Resource => ({
+const activityFor = (allow: Operation['allow']): Resource => ({
   tag: 'activity',
   schemas: {
     ActivityEntry: activityView.schema,
@@ -105,7 +105,7 @@ const activityFor = (allowed: Pick<Operation, 'allow' | 'isOnTable'>): Resource 
   operations: {
     'GET /activity': {
       id: 'listActivity',
-      ...allowed,
+      allow,
       work: 'list',
       summary: SUMMARY,
       description:
@@ -116,7 +116,7 @@ const activityFor = (allowed: Pick<Operation, 'allow' | 'isOnTable'>): Resource 
     },
     'GET /activity.csv': {
       id: 'exportActivity',
-      ...allowed,
+      allow,
       work: 'list',
       summary: `${SUMMARY}, as CSV`,
       description: `The same entries as CSV (RFC 4180), ${MAX_ACTIVITY_ROWS} at most; a Link (RFC 8288) leads to the next.`,
@@ -131,8 +131,8 @@ const activityFor = (allowed: Pick<Operation, 'allow' | 'isOnTable'>): Resource 
 });
 
 /** For API clients that audit. */
-export const clientActivity = activityFor({ allow: AUDIT_SCOPE, isOnTable: false });
-export const activity = activityFor({ allow: 'adminsAndAuditors' });
+export const clientActivity = activityFor(AUDIT_SCOPE);
+export const activity = activityFor('adminsAndAuditors');
 
 /** A page as JSON. */
 async function activityReply(api: Api, call: Call, cancellation: Cancellation): Promise<Reply> {

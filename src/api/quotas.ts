@@ -8,7 +8,7 @@ import type { TenantUsage } from '../projections/tenantUsage.js';
 import type { Api } from './deps.js';
 import { HttpError } from './errors.js';
 import * as json from './openapi/schema.js';
-import { type Call, isTableOperation, knownAsset, type Operation } from './routes/operation.js';
+import { type Call, knownAsset, type Operation } from './routes/operation.js';
 
 export const quotaSchemas: json.Schemas = {
   QuotaUse: json.closedObject({ limit: json.orNull(json.count), used: json.orNull(json.count) }),
@@ -50,7 +50,7 @@ export function growthCheck(api: Api, operation: Operation): Check | undefined {
   /** @throws HttpError 507 */
   return async ({ req, query, body, tenant }) => {
     if (query.get('dry_run') === 'true') return;
-    const isReport = isStatusReport(req, isTableOperation(operation) ? knownAsset(req) : undefined, body);
+    const isReport = isStatusReport(req, operation.tables === undefined ? undefined : knownAsset(req), body);
     if (!isReport) refuseForDisk(api);
     const quotas: readonly Quota[] = isReport ? ['logBytes'] : grows;
     const share = isReport ? 1 + REPORTS_BEYOND_QUOTA_PERCENT / 100 : 1;

@@ -1,6 +1,8 @@
 /** House rules that a program can check. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { routesOf } from '#app/api/routes/operation.js';
+import { areas } from '#app/api/routeTable.js';
 import { settings } from '#app/config.js';
 import { eventTypes } from '#app/domain/eventTypes.js';
 import * as limits from '#app/domain/limits.js';
@@ -62,6 +64,17 @@ test('docs/limits.md shows every limit with its value, and no other', () => {
 test('each limit has a test through HTTP, which names it', () => {
   const tests = ['test/acceptance', 'test/attacks'].flatMap(pathsIn).map(text).join();
   expect(Object.keys(limits).filter((name) => !new RegExp(`\\b${name}\\b`).test(tests))).toEqual([]);
+});
+
+test('each path is of one area, which has all of its checks: in whatever order areas are served', () => {
+  const ownersOf = (whole: string) =>
+    areas.filter((area) =>
+      area.prefix === ''
+        ? routesOf(area).some(({ path }) => path === whole)
+        : `${whole}/`.startsWith(`${area.prefix}/`),
+    );
+  for (const area of areas)
+    for (const { path } of routesOf(area)) expect(ownersOf(`${area.prefix}${path}`)).toEqual([area]);
 });
 
 test('docs/events.md has an entry for every event type', () => {

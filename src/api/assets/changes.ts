@@ -15,7 +15,7 @@ import { type ChangesPage, changedAt, changesAfter } from '../../queries/past.js
 import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import type { Reply, Resource } from '../routes/operation.js';
+import { READ, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { envelope } from './pages.js';
@@ -75,7 +75,7 @@ export const changes: Resource = {
       id: 'listChanges',
       summary: 'The changes since a cursor',
       description: `Each record that was created, changed or deleted since, once, in its current state: store it under its id, or remove it. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor; after a 410, begin as for a new copy. A page has at most ${MAX_RECORDS} records, maybe none and still \`has_more\`.`,
-      allow: 'read',
+      allow: READ,
       work: 'list',
       tables: 'ReferenceTable',
       query: parametersIn(changesQuery),

@@ -8,7 +8,7 @@ import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import type { Call, Reply, Resource } from '../routes/operation.js';
+import { type Call, READ, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { cursorLike } from './listQuery.js';
 import { pastIn, recordsAt } from './moments.js';
@@ -83,7 +83,8 @@ export const compare: Resource = {
   operations: {
     'GET /:table/compare': {
       id: 'compareMoments',
-      allow: 'read',
+      allow: READ,
+      tables: 'Table',
       work: 'list',
       summary: 'What differs between two moments',
       description: `Records that were created, changed or deleted, with their values at both moments. A page may have none, and still a next one. One that was changed and changed back is the same.`,

@@ -12,7 +12,7 @@ import { type Acted, acted, actorSchema } from '../actors.js';
 import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { type Call, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
+import { type Call, READ, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { limitOf, PAGING_PARAMETERS, parsePaging, revisionCursor } from './listQuery.js';
 import { collectionEnvelope, linkedReply } from './pages.js';
@@ -134,7 +134,8 @@ export const history: Resource = {
         'Of an order: by page and perPage, the oldest event first. Of other records: by cursor and limit, the newest change of its fields first.',
       query: [...PAGING_PARAMETERS, ...parametersIn(recordQuery)],
       answer: json.answer('One page.', { anyOf: [json.ref('OrderHistory'), json.ref('RecordHistory')] }),
-      allow: 'read',
+      allow: READ,
+      tables: 'Table',
       handle(api, call, cancellation) {
         const { assetType, path, query } = call;
         const isOrder = assetType.role === 'order';

@@ -7,7 +7,7 @@ import { FIELD_TYPES, fieldRules } from '../../domain/assetTypes/fieldTypes.js';
 import { recordInputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { scopeFor } from '../../domain/identity/scopes.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, type Resource } from '../routes/operation.js';
+import { dataReply, READ, type Resource } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
 import { AT, readAt } from './moments.js';
 
@@ -140,7 +140,8 @@ export const assetInfo: Resource = {
     'GET /:table/info': {
       id: 'getInfo',
       summary: 'Fields and relationships',
-      allow: 'read',
+      allow: READ,
+      tables: 'Table',
       query: [AT],
       answer: json.one('AssetInfo', 'The schema of the asset.'),
       async handle(api, { req, path, query }) {

@@ -7,7 +7,7 @@ import { type ActivityEntry, activityPage, batchIdsOf, countsOf, OPERATIONS } fr
 import { cancellable, where } from '../../queries/asking.js';
 import { type Acted, acted } from '../actors.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, pathText, type Resource } from '../routes/operation.js';
+import { dataReply, pathText, READ, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { exactText, revisionCursor } from './listQuery.js';
 import { linkedReply } from './pages.js';
@@ -61,7 +61,7 @@ export const operations: Resource = {
       query: parametersIn(operationsQuery),
       answer: json.linkedPage('TableOperation', MAX_SHORT_PAGE),
       work: 'list',
-      allow: 'read',
+      allow: READ,
       tables: 'ReferenceTable',
       async handle(api, call, cancellation) {
         const { assetType, query, tenant } = call;

@@ -9,7 +9,17 @@ import type { Api } from '../deps.js';
 import { preconditionOf } from '../entityTags.js';
 import { methodNotAllowed, notFound, unavailable } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { type Call, CHANGES, CREATES, dataReply, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
+import {
+  type Call,
+  CHANGES,
+  CREATES,
+  dataReply,
+  READ,
+  RECORD_ID,
+  type Reply,
+  type Resource,
+  WRITE,
+} from '../routes/operation.js';
 import { behindCursor, CURSOR, FILTERS_TEXT, LIST_PARAMETERS, parseTableQuery } from './listQuery.js';
 import { AT, atPosition, readAt } from './moments.js';
 import { collectionEnvelope, cursorEnvelope, pageOrExport, pageSchemas } from './pages.js';
@@ -74,7 +84,8 @@ export const records: Resource = {
       work: 'list',
       summary: 'Records, page by page',
       description: FILTERS_TEXT,
-      allow: 'read',
+      allow: READ,
+      tables: 'Table',
       query: [...LIST_PARAMETERS, CURSOR, AT],
       answer: json.answer('A page of records.', pageOrExport(json.ref('AnyRecord'))),
       handle: pageReply,
@@ -83,7 +94,8 @@ export const records: Resource = {
       id: 'createRecord',
       grows: CREATES,
       summary: 'Create a record',
-      allow: 'write',
+      allow: WRITE,
+      tables: 'Table',
       body: { limit: 'record', schema: json.ref('CreateInput'), example: { customer_reference: 'PO 4711' } },
       status: 201,
       answer: recordAnswer('The record as created; an order that was sent with its parts has them.'),
@@ -97,7 +109,8 @@ export const records: Resource = {
     'GET /:table/assets/:id': {
       id: 'getRecord',
       summary: 'One record',
-      allow: 'read',
+      allow: READ,
+      tables: 'Table',
       query: [AT],
       answer: recordAnswer('The record.'),
       handle: recordReply,
@@ -108,7 +121,8 @@ export const records: Resource = {
       summary: 'Update a record, or report the status of an order',
       description:
         'Fields that the body lacks stay; null clears one. In an order a list of parts replaces the present ones: parts with a known id are changed, others added, missing ones removed.',
-      allow: 'write',
+      allow: WRITE,
+      tables: 'Table',
       body: { limit: 'record', schema: json.ref('UpdateInput'), example: { processing_status: 'completed' } },
       answer: recordAnswer('The record as updated.'),
       headers: ['if-match'],
@@ -119,7 +133,7 @@ export const records: Resource = {
     'DELETE /:table/assets/:id': {
       id: 'removePart',
       summary: 'Remove a part of an order, with the parts that belong to it',
-      allow: 'write',
+      allow: WRITE,
       tables: 'PartTable',
       status: 204,
       answer: json.NO_CONTENT,

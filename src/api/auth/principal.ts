@@ -21,7 +21,7 @@ import type { Api } from '../deps.js';
 import { forbidden, type HttpError, invalidToken, REALM, unauthenticated, unsupportedMediaType } from '../errors.js';
 import { countingRefusals, limitCaller } from '../rateLimit.js';
 import type { Principal } from '../requestContext.js';
-import { type Check, isTableOperation, knownAsset, type Operation, permissionOn } from '../routes/operation.js';
+import { type Check, knownAsset, type Operation, permissionOn } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
 import type { ClientToken, UserToken } from './tokens.js';
 
@@ -176,7 +176,7 @@ export async function noteAccess(
 
 /** Requires what the operation needs. @throws NotFoundError for an unknown table; HttpError 403; 401 if nobody is signed in */
 export function authorize(api: Api, req: Request, res: Response, operation: Operation): void | Promise<void> {
-  if (isTableOperation(operation)) knownAsset(req);
+  if (operation.tables !== undefined) knownAsset(req);
   const permission = permissionOn(operation, () => knownAsset(req));
   if (permission === undefined) return;
   if (isOfPeople(permission)) return authorizePerson(api, req, res, permission, operation.withFirstPassword === true);

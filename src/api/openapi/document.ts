@@ -19,7 +19,6 @@ import {
   BODY_LIMITS,
   type BodyDescription,
   type Call,
-  isTableOperation,
   type Operation,
   type PerTable,
   permissionOn,
@@ -197,7 +196,7 @@ function pathsOf(areas: readonly Area[], tables: readonly AssetType[]): { readon
 function documentedPath({ path: ofRoute, operation, resource }: Route) {
   const parameters: Parameter[] = [];
   const path = ofRoute.replace(/[:*](\w+)/g, (_, name: string) => {
-    if (name === 'table' && isTableOperation(operation)) return '{table}';
+    if (name === 'table' && operation.tables !== undefined) return '{table}';
     const parameter = resource.pathParameters?.[name];
     if (parameter === undefined) throw new Error(`${ofRoute} has a parameter ${name} that nothing describes.`);
     parameters.push(parameter);
@@ -216,19 +215,15 @@ const HEADER_TEXTS: { readonly [name in RequestHeader]: string } = {
 };
 
 function operationObject({ operation, id, tag }: Route, tables: readonly AssetType[]) {
-  const { summary, description, body, status = 200, headers = [], query = [] } = operation;
+  const { summary, description, tables: kind, body, status = 200, headers = [], query = [] } = operation;
   const orderType = tables.find(TABLE_KINDS.OrderTable);
   if (orderType === undefined) throw new Error('The tenant has no table of orders.');
   const texts = [...(description === undefined ? [] : [description]), ...headers.map((name) => HEADER_TEXTS[name])];
   const parameters = [
-    ...(isTableOperation(operation)
-      ? [{ name: 'table', in: 'path', required: true, schema: ref(`${operation.tables ?? 'Table'}Name`) }]
-      : []),
+    ...(kind !== undefined ? [{ name: 'table', in: 'path', required: true, schema: ref(`${kind}Name`) }] : []),
     ...(query === 'any' ? [] : query).flatMap(
       ({ ofTables, ...parameter }) =>
-        ofTables?.(isTableOperation(operation) ? tables : [orderType]) ?? [
-          { schema: {}, ...parameter, in: 'query' as const },
-        ],
+        ofTables?.(kind === undefined ? [orderType] : tables) ?? [{ schema: {}, ...parameter, in: 'query' as const }],
     ),
   ];
   return {
@@ -250,8 +245,7 @@ const isMade = <T>(value: PerTable<T>): value is (assetType: AssetType) => T => 
 const madeFor = <T>(assetType: AssetType, value: PerTable<T>): T => (isMade(value) ? value(assetType) : value);
 
 function securityOf(operation: Operation) {
-  const { tables = 'Table' } = operation;
-  const kinds = isTableOperation(operation) && tables === 'Table' ? [true, false] : [tables === 'ReferenceTable'];
+  const kinds = operation.tables === 'Table' ? [true, false] : [operation.tables === 'ReferenceTable'];
   const needed = new Set(kinds.map((supportingData) => permissionOn(operation, () => ({ supportingData }))));
   return [...needed].flatMap((permission): readonly { readonly [scheme: string]: readonly Scope[] }[] => {
     if (permission === undefined) return [];

@@ -14,16 +14,16 @@ import { operations } from '../assets/operations.js';
 import { records } from '../assets/records.js';
 import { batchOf, synchronization } from '../assets/synchronize.js';
 import * as json from '../openapi/schema.js';
-import { listReply, type Operation, pathText, type Resource } from '../routes/operation.js';
+import { EDIT, listReply, type Operation, pathText, READ, type Resource, WRITE } from '../routes/operation.js';
 
 const TAG = 'tables';
 
 /** Who does what clients need such a scope for. */
-const FOR_PEOPLE: { readonly [allowed: string]: Operation['allow'] } = {
-  read: 'users',
-  write: 'editors',
-  'write:reference_data': 'admins',
-};
+const FOR_PEOPLE = new Map<Operation['allow'], Operation['allow']>([
+  [READ, 'users'],
+  [WRITE, EDIT],
+  ['write:reference_data', 'admins'],
+]);
 
 const anyFields: json.JsonSchema = { type: 'object' };
 
@@ -45,7 +45,7 @@ const DESCRIBED: { readonly [route: string]: Partial<Operation> } = {
 /** Operations of API clients on tables, for people: below `/tables`. */
 function forPeople({ operations, pathParameters }: Resource): Resource {
   const shared = Object.entries(operations).flatMap(([route, { tables: _, handle, ...operation }]) => {
-    const allow = FOR_PEOPLE[operation.allow];
+    const allow = FOR_PEOPLE.get(operation.allow);
     if (allow === undefined) return [];
     const forUser: Operation = {
       ...operation,
@@ -53,7 +53,7 @@ function forPeople({ operations, pathParameters }: Resource): Resource {
       allow,
       handle(api, call, cancellation) {
         const { name, role } = call.assetType;
-        if (allow === 'editors' && role === 'order')
+        if (allow === EDIT && role === 'order')
           throw new NotSupportedError(
             `Records of ${name} are not written here.`,
             'Orders are changed at /orders here.',

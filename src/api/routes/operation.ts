@@ -9,7 +9,7 @@ import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
-import { isScope, type Permission, scopeFor } from '../../domain/identity/scopes.js';
+import { type Permission, scopeFor } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES, RECORD_BODY_BYTES, SETTINGS_BODY_BYTES } from '../../domain/limits.js';
 import type { Quota } from '../../domain/quotas.js';
 import type { Position } from '../../ports/eventStore.js';
@@ -72,18 +72,20 @@ export type TableKind = keyof typeof TABLE_KINDS;
 export const CHANGES: readonly Quota[] = ['logBytes'];
 export const CREATES: readonly Quota[] = [...CHANGES, 'records'];
 
-/**
- * For an operation on the table `:table`, `read` and `write` stand for the scope of tables of its kind, and `editors` for
- * admins on a reference table and validators on others. Auditors have the permissions to read.
- */
-type Allowed = 'anyone' | 'read' | 'write' | 'editors' | Permission;
+type Kind = Pick<AssetType, 'supportingData'>;
+/** Of an operation on `:table`: for tables of its kind. */
+type Allowed = 'anyone' | Permission | ((assetType: Kind) => Permission);
+
+/** The scopes that clients need. Auditors have those to read. */
+export const READ = ({ supportingData }: Kind): Permission => scopeFor('read', supportingData);
+export const WRITE = ({ supportingData }: Kind): Permission => scopeFor('write', supportingData);
+/** The people who change it. */
+export const EDIT = ({ supportingData }: Kind): Permission => (supportingData ? 'admins' : 'validators');
 
 export type Operation = {
   /** What the caller needs. */
   readonly allow: Allowed;
-  /** False: a client needs the scope, and the path has no table. */
-  readonly isOnTable?: false;
-  /** Of an operation of clients on a table: the tables that it is for; all by default. */
+  /** Of an operation of clients on `:table`: the tables that it is for. */
   readonly tables?: TableKind;
   /** Also for a user who must change their password first. */
   readonly withFirstPassword?: true;
@@ -114,19 +116,9 @@ export type Handler = (api: Api, call: Call, cancellation: Cancellation) => Repl
 export const knownAsset = ({ params, context }: Request): AssetType =>
   assetTypeOf(context.tenant, String(params.table));
 
-/** Whether API clients call it on the table `:table`. */
-export const isTableOperation = ({ allow, isOnTable }: Operation): boolean =>
-  isOnTable !== false && (allow === 'read' || allow === 'write' || isScope(allow));
-
 /** What the caller needs for the operation, on this table; undefined if nothing. */
-export const permissionOn = (
-  { allow }: Operation,
-  assetType: () => Pick<AssetType, 'supportingData'>,
-): Permission | undefined => {
-  if (allow === 'read' || allow === 'write') return scopeFor(allow, assetType().supportingData);
-  if (allow === 'editors') return assetType().supportingData ? 'admins' : 'validators';
-  return allow === 'anyone' ? undefined : allow;
-};
+export const permissionOn = ({ allow }: Operation, assetType: () => Kind): Permission | undefined =>
+  typeof allow === 'function' ? allow(assetType()) : allow === 'anyone' ? undefined : allow;
 
 /** What a handler gets: the request, its input, and who sent it. */
 export class Call {

@@ -23,7 +23,6 @@ import {
   type BodyDescription,
   Call,
   type Check,
-  isTableOperation,
   knownAsset,
   METHODS,
   type Method,
@@ -62,7 +61,7 @@ function serve(router: Router, api: Api, { checks, resources }: Pick<Area, 'chec
     const here = routes.filter((route) => route.path === path);
     const route = router.route(path);
     for (const { method, operation } of here) route[VERBS[method]](handlerOf(api, method, operation));
-    const isOfTable = here.some(({ operation }) => isTableOperation(operation));
+    const isOfTable = here.some(({ operation }) => operation.tables !== undefined);
     // An unknown table is 404 for every method.
     route.all((req) => {
       const assetType = isOfTable ? knownAsset(req) : undefined;
@@ -98,7 +97,8 @@ const unlessAnswered =
     if (!isAnswered(res)) act(outcome);
   };
 
-const isOffered = ({ tables = 'Table' }: Operation, assetType: AssetType): boolean => TABLE_KINDS[tables](assetType);
+const isOffered = ({ tables }: Operation, assetType: AssetType): boolean =>
+  tables === undefined || TABLE_KINDS[tables](assetType);
 
 /** Stays synchronous unless a check has to wait: every request passes here, and most checks are synchronous. */
 function passChecks(checks: readonly Check[], api: Api, req: Request, res: Response): void | Promise<void> {
@@ -131,7 +131,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       await authorize(api, req, res, operation);
       const query = parametersOf(req.originalUrl);
       // Where the table is of another kind, the command says that the method is not for it.
-      if (!isTableOperation(operation) || isOffered(operation, knownAsset(req))) {
+      if (operation.tables === undefined || TABLE_KINDS[operation.tables](knownAsset(req))) {
         checkQuery(query);
         checkHeaders(req);
       }
