@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { Express } from 'express';
 import express from 'express';
 import { MAX_HEADER_BYTES } from '../domain/limits.js';
+import { nextTurn } from '../supervision/waiting.js';
 
 type HttpServer = {
   readonly port: number;
@@ -41,6 +42,7 @@ export async function startHttpServer(
     },
     (req, res) => {
       const reason = isForOneHost(req) ? (isPath(req) ? undefined : NO_PATH) : 'One Host header is needed.';
+      res.on('prefinish', () => throwRestAway(req));
       if (reason === undefined) listener(req, res);
       else refuse(req.socket, '400 Bad Request', reason);
     },
@@ -66,6 +68,18 @@ export async function startHttpServer(
       return stopped;
     },
   };
+}
+
+/**
+ * Reads what an answer leaves of a body piece by piece. Node reads up to 2 MB of each connection at once: 200 refused batches
+ * of 4 MB held the event loop for 300 ms.
+ */
+function throwRestAway(req: IncomingMessage): void {
+  if (req.complete) return;
+  req.on('data', () => {
+    req.pause();
+    void nextTurn().then(() => req.resume());
+  });
 }
 
 /** In the form of spec §7. No handler has seen the request, so the connection ends. */

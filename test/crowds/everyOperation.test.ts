@@ -19,7 +19,7 @@ const OTHERS_P99_MS = scaled(250);
 const ENDED_MS = scaled(1_000);
 /** Node lets garbage lie while there is room. What the heap does not hold, such as bodies and pages of SQLite, comes on top. */
 const HEAP_MB = 500;
-const MEMORY_MB = 1_200;
+const MEMORY_MB = 600;
 
 let service: Service;
 let large: LargeTenant;
