@@ -1,14 +1,25 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { exampleOf } from './answerExamples.js';
 import { everyOperation } from './operationsStory.js';
 import { Receiver } from './receiver.js';
 import { useService } from './useService.js';
 
+const EXAMPLES = 'src/api/openapi/answers.json';
 const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 let receiver: Receiver | undefined;
 afterAll(() => receiver?.stop());
 
 describe('on the engines of its own', () => {
-  everyOperation(async () => {
+  const answers = everyOperation(async () => {
     receiver = await Receiver.start();
     return { service: run.service, receiver };
+  });
+
+  it('and the answers are the examples of the document, which WRITE_EXAMPLES=yes writes', () => {
+    const given = Object.fromEntries([...answers].map(([id, body]) => [id, exampleOf(body)]));
+    // The document itself.
+    delete given.getOpenApi;
+    if (process.env.WRITE_EXAMPLES === 'yes') writeFileSync(EXAMPLES, `${JSON.stringify(given, null, 2)}\n`);
+    expect(given).toEqual(JSON.parse(readFileSync(EXAMPLES, 'utf8')));
   });
 });

@@ -82,7 +82,7 @@ export const operations: Resource = {
       summary: 'Undo a batch, a clean-up or a deletion',
       description: `Deleted records are back with their ids and values, changed ones have their earlier values, created ones are deleted. Records that changed since are reported and left as they are. A request undoes at most ${MAX_RECORDS} records: where there are more, \`next\` is the \`after\` of another.`,
       work: 'costly',
-      body: { ...json.bodyOf(undoBody, { after: '1042.17' }), optional: true },
+      body: { ...json.bodyOf(undoBody, {}), optional: true },
       answer: json.one('UndoResult', 'Undone, except for the reported records.'),
       allow: 'write:reference_data',
       tables: 'ReferenceTable',

@@ -58,6 +58,10 @@ const synchronizedReply = (
     { written: position, isReplayed },
   );
 
+export const BATCH_EXAMPLE = {
+  items: [{ external_id: 'C-1001', name: 'Bakkerij De Molen', _batch_id: 'sync-2026-11-21' }],
+};
+
 /** All need the scope for Reference Data on any table; the command refuses Master Data. */
 export const synchronization: Resource = {
   tag: 'assets',
@@ -105,7 +109,7 @@ export const synchronization: Resource = {
       body: {
         limit: 'batch',
         schema: batchOf(json.ref('BatchItem')),
-        example: { items: [{ external_id: 'C-1001', name: 'Bakkerij De Molen', _batch_id: 'sync-2026-11-21' }] },
+        example: BATCH_EXAMPLE,
       },
       async handle(_api, call) {
         const options = writeOptionsOf(call);
@@ -156,7 +160,7 @@ export const synchronization: Resource = {
       description:
         '`records` is the number of records sent: another number is refused, as a batch was lost or refused. `confirm` is as in a clean-up. Only the newest session of a table is committed. A repetition gets the same answer. A dry run needs no numbers.',
       query: [DRY_RUN],
-      body: { ...json.bodyOf(commitBody, { records: 3000 }), optional: true },
+      body: { ...json.bodyOf(commitBody, { records: 1 }), optional: true },
       answer: json.one('CleanUpResult', 'The records were deleted.'),
       allow: 'write:reference_data',
       tables: 'ReferenceTable',

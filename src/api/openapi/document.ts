@@ -2,6 +2,7 @@
  * Builds a tenant's OpenAPI 3.1 document from the route table and the tenant's tables: paths with the table as a parameter, and
  * the schemas of each table.
  */
+import { readFileSync } from 'node:fs';
 import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
@@ -37,6 +38,7 @@ import {
   listOf,
   oneOf,
   type Parameter,
+  type ResponseObject,
   ref,
   type Schemas,
   tableRef,
@@ -176,6 +178,11 @@ function reachedFrom(text: string, schemas: Schemas): Schemas {
   return reached;
 }
 
+/** Answers that were given, by operation id. */
+const EXAMPLES: { readonly [id: string]: unknown } = JSON.parse(
+  readFileSync(new URL('./answers.json', import.meta.url), 'utf8'),
+);
+
 /** Operations by method, and the parameters of the path. */
 type PathItem = { readonly [method: string]: object };
 
@@ -235,7 +242,7 @@ function operationObject({ operation, id, tag }: Route, tables: readonly AssetTy
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: requestBody(body, orderType) }),
     responses: {
-      [status]: madeFor(orderType, operation.answer),
+      [status]: withExample(id, operation.answer, orderType),
       default: { $ref: '#/components/responses/Error' },
     },
   };
@@ -243,6 +250,14 @@ function operationObject({ operation, id, tag }: Route, tables: readonly AssetTy
 
 const isMade = <T>(value: PerTable<T>): value is (assetType: AssetType) => T => typeof value === 'function';
 const madeFor = <T>(assetType: AssetType, value: PerTable<T>): T => (isMade(value) ? value(assetType) : value);
+
+function withExample(id: string, answer: Operation['answer'], orderType: AssetType): ResponseObject {
+  const made = madeFor(orderType, answer);
+  const json = made.content?.['application/json'];
+  // Orders of the example are of the stock model.
+  if (json === undefined || (isMade(answer) && orderType.name !== 'dyn_stock_order')) return made;
+  return { ...made, content: jsonContent(json.schema, EXAMPLES[id]) };
+}
 
 function securityOf(operation: Operation) {
   const kinds = operation.tables === 'Table' ? [true, false] : [operation.tables === 'ReferenceTable'];

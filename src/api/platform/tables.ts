@@ -12,7 +12,7 @@ import { CURSOR, LIST_PARAMETERS, SEARCH } from '../assets/listQuery.js';
 import { AT } from '../assets/moments.js';
 import { operations } from '../assets/operations.js';
 import { records } from '../assets/records.js';
-import { batchOf, synchronization } from '../assets/synchronize.js';
+import { BATCH_EXAMPLE, batchOf, synchronization } from '../assets/synchronize.js';
 import * as json from '../openapi/schema.js';
 import { EDIT, listReply, type Operation, pathText, READ, type Resource, WRITE } from '../routes/operation.js';
 
@@ -32,7 +32,7 @@ const DESCRIBED: { readonly [route: string]: Partial<Operation> } = {
   'GET /:table/assets': { query: [SEARCH, ...LIST_PARAMETERS, CURSOR, AT] },
   'GET /:table/assets/:id/history': { answer: json.answer('One page.', json.ref('RecordHistory')) },
   'POST /:table/assets/batch': {
-    body: { limit: 'batch', schema: batchOf({ ...anyFields, additionalProperties: true }), example: { items: [{}] } },
+    body: { limit: 'batch', schema: batchOf({ ...anyFields, additionalProperties: true }), example: BATCH_EXAMPLE },
   },
   'POST /:table/assets': { body: { limit: 'record', schema: anyFields, example: { quantity: 3 } } },
   'PUT /:table/assets/:id': { body: { limit: 'record', schema: anyFields, example: { quantity: 4 } } },
