@@ -10,7 +10,7 @@ import { badRequest } from './errors.js';
 export const etag = (tag: string, isCompressed = false): string => (isCompressed ? `W/"${tag}"` : `"${tag}"`);
 
 /** Whether the client holds what this tag stands for: the answer is 304. */
-export function isHeld(req: Request, tag: string): boolean {
+export function isCurrent(req: Request, tag: string): boolean {
   const given = req.headers['if-none-match'];
   return given !== undefined && (given.trim() === '*' || tagsIn(given)?.includes(tag) === true);
 }

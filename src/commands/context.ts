@@ -120,7 +120,7 @@ export type WrittenRecord = {
   /** Lists of parts by name, for an order that was sent with parts. */
   readonly lists?: { readonly [name: string]: unknown };
   /** Whether an earlier request with the same Idempotency-Key wrote it. */
-  readonly isReplayed?: boolean;
+  readonly isRepeated?: boolean;
 };
 
 /** Bad input: nothing was stored. Becomes 422 with these messages by field, at most MAX_ENTRIES of them. */

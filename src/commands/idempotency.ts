@@ -39,8 +39,8 @@ class KeyUsedError extends Error {
   }
 }
 
-/** `isReplayed`: an earlier request with the same key has done it. */
-export type Once<Answer> = Answer & { readonly isReplayed?: boolean };
+/** `isRepeated`: an earlier request with the same key has done it. */
+export type Once<Answer> = Answer & { readonly isRepeated?: boolean };
 
 /**
  * @param run gets the caller with the key, and appends as that caller
@@ -67,7 +67,7 @@ export async function once<Answer extends object>(
     } catch (error) {
       const answer = error instanceof KeyUsedError ? await answerOf(error.use) : undefined;
       if (answer === undefined) throw error;
-      return { ...answer, isReplayed: true };
+      return { ...answer, isRepeated: true };
     }
   };
   return commands.streamChanges.run(id, work, caller.deadline);

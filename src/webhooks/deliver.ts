@@ -175,7 +175,7 @@ async function turnMs({ commands, gate }: DeliveryParts, loaded: LoadedDelivery)
   const now = Date.parse(commands.now());
   // The longer nothing has happened to it, the less often it is checked.
   const idleMs = now - Date.parse((first ?? loaded).lastEventAt);
-  // A job over a range of the log is about to request it. One that a replay left out never comes.
+  // A job over a range of the log is about to request it. One that a backfill left out never comes.
   if (first === undefined && (purpose !== undefined || idleMs > UNREQUESTED_MS)) return 0;
   if (first !== undefined && first.delivery.outcome !== 'open') return 0;
   const retryAt = first?.delivery.retryAt;
@@ -340,7 +340,7 @@ async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: Load
   const reason = `All ${delivery.started} attempts to deliver to webhook ${webhook?.name ?? webhookId} failed.`;
   const disabled = webhook?.disabled === undefined ? [] : [`The webhook is disabled: ${webhook.disabled.reason}`];
   const reasons = [reason, ...delivery.failures, ...disabled];
-  // Only an export that was due fails its order: not other kinds of event, and not replays.
+  // Only an export that was due fails its order: not other kinds of event, and not resends.
   if (isDueExport(delivery.subject)) {
     const { sourceEventId: approval } = delivery.subject;
     const decide = (order: Order) => endExport(order, approval, { webhookId, deliveryId }, reasons);
@@ -357,16 +357,16 @@ async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: Load
 // What a delivery's end means to its order. It does nothing when the status has changed since that approval, so it may be
 // repeated after a crash.
 
-/** The delivery is of an approval, and no replay. */
+/** The delivery is of an approval, and nobody asked for it. */
 const isDueExport = ({ kind, purpose }: DeliverySubject): boolean => kind === 'order.approved' && purpose === undefined;
 
-/** An export that had failed for good may have been delivered by a replay. */
+/** An export that had failed for good may have been delivered by a resend. */
 async function deliverExportOf(
   commands: Application,
   { delivery: { subject, outcome }, deliveryId, caller }: LoadedDelivery,
 ): Promise<void> {
   const { kind, purpose, orderId, webhookId, sourceEventId: approval } = subject;
-  const isReplay = purpose === 'resend' || purpose === 'backfill';
-  if (kind !== 'order.approved' || !isReplay || outcome !== 'succeeded') return;
+  const isResent = purpose === 'resend' || purpose === 'backfill';
+  if (kind !== 'order.approved' || !isResent || outcome !== 'succeeded') return;
   await writeOrder(commands, caller, orderId, (order) => endExport(order, approval, { webhookId, deliveryId }));
 }

@@ -21,8 +21,8 @@ export type Subscription = {
   /** Of an event of these kinds. */
   readonly wants: (event: RecordedEvent, kind: WebhookEventKind) => boolean;
   readonly deliveryId: (event: RecordedEvent, kind: WebhookEventKind) => string;
-  /** Set for replays. */
-  readonly replay?: Pick<DeliverySubject, 'purpose'>;
+  /** Set where people ask for it. */
+  readonly request?: Pick<DeliverySubject, 'purpose'>;
 };
 
 export type DeliveryRequest = {
@@ -49,7 +49,7 @@ const EARLIER_EVENTS = 20;
 
 const RELAY = { kind: 'system', id: 'webhook-relay' } as const;
 
-/** On whose behalf the deliveries of an event are requested, if not by a replay. They are part of its trace. */
+/** On whose behalf the deliveries of an event are requested, if nobody asks for it. They are part of its trace. */
 export function relayCaller(source: RecordedEvent): Caller {
   const { tenant, correlationId, traceparent } = source.metadata;
   return { tenant, actor: RELAY, correlationId, causationId: source.id, traceparent };
@@ -135,7 +135,7 @@ async function findEarlier(
 }
 
 function requestsOf(event: RecordedEvent, subscription: Subscription, last: LastIds): readonly DeliveryRequest[] {
-  const { webhookId, deliveryId, replay } = subscription;
+  const { webhookId, deliveryId, request } = subscription;
   const { category, tenant, rest } = parseStream(event.stream);
   const isOrder = category === 'order';
   const about = isOrder ? { orderId: rest } : { orderId: '', table: rest };
@@ -148,7 +148,7 @@ function requestsOf(event: RecordedEvent, subscription: Subscription, last: Last
     const after = isOrder ? last.get(webhookId) : undefined;
     const sequence = after === undefined ? {} : { after };
     last.set(webhookId, id);
-    const subject = { webhookId, kind, ...about, ...source, ...replay, ...named, ...sequence };
+    const subject = { webhookId, kind, ...about, ...source, ...request, ...named, ...sequence };
     return { tenant, deliveryId: id, subject, source: event };
   });
 }

@@ -38,7 +38,7 @@ const SLICE_EVENTS = 100;
 /** A step ends after this time, so that others get their turn. */
 const STEP_MS = 1_000;
 /**
- * A replay waits while its webhook has this many open deliveries. Otherwise it would fill the queue, and new events would
+ * A resend or backfill waits while its webhook has this many open deliveries. Otherwise it would fill the queue, and new events would
  * wait behind it.
  */
 const MAX_OPEN = 200;
@@ -101,7 +101,7 @@ async function step(
     const events = slice.events.filter(({ position }) => position <= to);
     const all = await requestsFor(eventStore, events, subscriptions);
     const requests = job.failedOnly ? await failedOf(deps, all) : all;
-    // The relay publishes those of a backfill, as all replays.
+    // The relay publishes those of a backfill, as all that is sent again.
     const requested = await (task === 'backfill'
       ? appendRequests(deps.commands, requests, () => callerOf(job))
       : relayRequests(deps, requests));
@@ -211,5 +211,5 @@ const backfilled = ({ webhookId, backfillId, kinds, from, to, failedOnly }: Rang
   kinds,
   wants: ({ metadata: { occurredAt } }) => occurredAt >= from && (to === undefined || occurredAt < to),
   deliveryId: (event, kind) => v5(`${backfillId} ${kind} ${event.id}`, webhookId),
-  replay: { purpose: failedOnly ? 'resend' : 'backfill' },
+  request: { purpose: failedOnly ? 'resend' : 'backfill' },
 });

@@ -1,6 +1,6 @@
 /**
  * Turns events of the log into deliveries: one for each event, kind and subscribed webhook. Also publishes work that the
- * log requests: replays, and deliveries that waited for a webhook that was enabled again.
+ * log requests: resends and backfills, and deliveries that waited for a webhook that was enabled again.
  *
  * The log is read once, slice by slice. Events of a tenant that have very many deliveries are left to a job (ranges.ts), so
  * that no other tenant waits for them. Deliveries of an order keep their sequence all the same: each names the one before.
@@ -102,7 +102,7 @@ async function relayFrom(
       await directory.waitFor(change.position);
       if (wantedStreams(directory).join() !== streamPrefixes.join()) return done;
     }
-    await publishWork(deps.broker, slice.events.flatMap(replayMessages), slice.events.flatMap(taskMessages));
+    await publishWork(deps.broker, slice.events.flatMap(resendMessages), slice.events.flatMap(taskMessages));
     const wanted = slice.events.filter((event) => kindsOf(event).length > 0);
     const tenants = [...grouped(wanted, ({ stream }) => parseStream(stream).tenant)];
     await Promise.all(tenants.map(([tenant, events]) => relayTenant(deps, tenant, events, done)));
@@ -165,10 +165,10 @@ function wantedStreams(directory: TenantDirectory): readonly string[] {
 }
 
 /**
- * The message for a replay, which may have been requested by a process without a broker. The relay's own requests have no
+ * The message for a resend or backfill, which may have been requested by a process without a broker. The relay's own requests have no
  * purpose, so nothing is published twice.
  */
-function replayMessages({ stream, type, data }: RecordedEvent): readonly Message[] {
+function resendMessages({ stream, type, data }: RecordedEvent): readonly Message[] {
   if (type !== 'DeliveryRequested') return [];
   const { purpose, webhookId, orderId } = (data ?? {}) as DeliverySubject;
   const { tenant, rest: deliveryId } = parseStream(stream);

@@ -50,7 +50,7 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
   const running = [
     // Each process that relays would publish all messages again, and append all requests.
     keep('webhook relay', () => broker.lead('webhook-relay', signal, (leading) => runRelay(deps, leading))),
-    keep('webhook replays', () => runRanges(deps, signal)),
+    keep('webhook ranges', () => runRanges(deps, signal)),
     keep('webhook deliveries', () =>
       broker.consume(DELIVERY_QUEUE, { concurrency: inFlight, signal }, (message) => deliver(delivery, message)),
     ),

@@ -25,7 +25,7 @@ import type { RecordedEvent } from '../ports/eventStore.js';
 import type { WebhookRequest } from './httpsTransport.js';
 
 /**
- * Makes a body as UTF-8 JSON. For an approval, each attempt and replay has the same bytes. For other order events, the order
+ * Makes a body as UTF-8 JSON. For an approval, each attempt and resend has the same bytes. For other order events, the order
  * is as it was then, and the reference records that it names are as they are now. A test sends an example.
  * @throws Error if the log does not hold the event that the delivery is about
  * @throws AnswerTooLargeError, RowsUnavailableError, EventStoreUnavailableError

@@ -1,5 +1,5 @@
 /** Backfills in the background: with few deliveries at a time, and over crashes. */
-import { requestBackfill } from '#app/commands/webhooks/replays.js';
+import { requestBackfill } from '#app/commands/webhooks/resends.js';
 import { BACKFILL_QUEUE } from '#app/webhooks/queue.js';
 import { callerOf, changed, created, Logged, type Requested, TENANT } from './logged.js';
 

@@ -30,8 +30,8 @@ const recordAnswer = (description: string) => json.answer(description, json.data
 /** With the tag that a get would return. */
 const taggedReply = (written: WrittenRecord): Reply => ({ ...writtenReply(written), tag: recordTag(written.record) });
 
-export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRecord): Reply =>
-  dataReply(lists === undefined ? record : { ...record, ...lists }, { isReplayed, written: position });
+export const writtenReply = ({ record, lists, position, isRepeated }: WrittenRecord): Reply =>
+  dataReply(lists === undefined ? record : { ...record, ...lists }, { isRepeated, written: position });
 
 /** A page of a table's records, by number or by cursor. @throws HttpError 400 */
 async function pageReply(api: Api, call: Call, cancellation: Cancellation): Promise<Reply> {

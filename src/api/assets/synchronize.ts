@@ -51,11 +51,11 @@ function deletedReply(
 const synchronizedReply = (
   query: URLSearchParams,
   counts: object,
-  { position, operationId, isReplayed }: Pick<Once<CleanUpResult>, 'position' | 'operationId' | 'isReplayed'>,
+  { position, operationId, isRepeated }: Pick<Once<CleanUpResult>, 'position' | 'operationId' | 'isRepeated'>,
 ): Reply =>
   dataReply(
     { ...counts, ...(isDryRun(query) ? { dry_run: true } : { operation_id: operationId }) },
-    { written: position, isReplayed },
+    { written: position, isRepeated },
   );
 
 export const BATCH_EXAMPLE = {

@@ -14,7 +14,7 @@ import {
   resendDelivery,
   sendTestEvent,
   testEventBody,
-} from '../../commands/webhooks/replays.js';
+} from '../../commands/webhooks/resends.js';
 import {
   changeWebhook,
   changeWebhookBody,

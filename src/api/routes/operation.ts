@@ -198,7 +198,7 @@ export type Reply = {
   /** Overrides the operation's status. */
   readonly status?: number;
   /** Whether this request did nothing, since an earlier one with the same Idempotency-Key did the work. */
-  readonly isReplayed?: boolean | undefined;
+  readonly isRepeated?: boolean | undefined;
 };
 
 /** `{"data": …}` (spec §2.2). */

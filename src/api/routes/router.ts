@@ -11,7 +11,7 @@ import { nextTurn } from '../../supervision/waiting.js';
 import { countWaiting, hasLargeBody, hasRoom, type WorkKind } from '../admission.js';
 import { authorize } from '../auth/principal.js';
 import type { Api } from '../deps.js';
-import { etag, isHeld } from '../entityTags.js';
+import { etag, isCurrent } from '../entityTags.js';
 import { clientHasLeft, methodNotAllowed, tooManyRequests, tryLater } from '../errors.js';
 import { compress, isCompressedFor, sendBody } from '../jsonAnswer.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
@@ -201,7 +201,7 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   };
   if (req.method !== 'GET' && req.method !== 'HEAD') {
     // A write is always answered, however full memory is.
-    if (reply.isReplayed === true) res.setHeader('Idempotency-Replayed', 'true');
+    if (reply.isRepeated === true) res.setHeader('Idempotency-Replayed', 'true');
     sendBody(res, status, body, reply.tag === undefined ? headers : { ...headers, ETag: etag(reply.tag) });
     return countInFlight(res.writableLength);
   }
@@ -210,7 +210,7 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   if (staleness > 0) res.setHeader('Projection-Staleness', String(staleness));
   res.vary('Accept-Encoding');
   const tag = reply.tag ?? (status === 200 && body !== undefined ? tagOf(body) : undefined);
-  if (tag !== undefined && isHeld(req, tag)) return sendBody(res, 304, undefined, { ...headers, ETag: etag(tag) });
+  if (tag !== undefined && isCurrent(req, tag)) return sendBody(res, 304, undefined, { ...headers, ETag: etag(tag) });
   if (body === undefined) return sendBody(res, status, body, headers);
   const isPacked = headers?.['Content-Encoding'] !== undefined || headers?.['Content-Type'] === 'application/zip';
   const isCompressed = !isPacked && isCompressedFor(req, body);

@@ -51,7 +51,7 @@ export type WebhookEvent =
   | About<'WebhookRemoved'>;
 
 /** Why a delivery was requested, if not because its event happened. A failure of these changes no order. */
-type ReplayPurpose = 'resend' | 'backfill' | 'test';
+type DeliveryPurpose = 'resend' | 'backfill' | 'test';
 
 /** What a delivery is about: enough to make its body from the log. */
 export type DeliverySubject = {
@@ -66,8 +66,8 @@ export type DeliverySubject = {
   /** That event's revision in its stream: grows with each event of an order (or table), so it is the sequence number. */
   readonly sourceRevision: number;
   /** Absent for the delivery that the event itself caused. */
-  readonly purpose?: ReplayPurpose;
-  /** `webhook-id` of its attempts, if not the delivery's id: a replay has that of the first delivery. */
+  readonly purpose?: DeliveryPurpose;
+  /** `webhook-id` of its attempts, if not the delivery's id: a resend has that of the first delivery. */
   readonly messageId?: string;
   /** Id of a delivery to the same webhook about the same order, which has to be over before this one begins. */
   readonly after?: string;

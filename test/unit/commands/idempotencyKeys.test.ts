@@ -47,7 +47,7 @@ describe.each([false, true])('a process that dies at its append (stored: %s), an
     await expect(create()).rejects.toThrow('died');
     const again = await create();
     expect(again).toMatchObject({ record: { notes: 'by post' } });
-    expect(again.isReplayed ?? false).toBe(stored);
+    expect(again.isRepeated ?? false).toBe(stored);
     expect((await create()).record).toEqual(again.record);
     expect(log.streams('order')).toHaveLength(1);
   });
@@ -61,10 +61,10 @@ describe.each([false, true])('a process that dies at its append (stored: %s), an
     await prepare([{ code: 'A', value: 'by another' }]);
     const again = await batch(items);
     expect(again).toMatchObject({ counts: { created: 1, updated: 1, unchanged: 1 } });
-    expect(again.isReplayed ?? false).toBe(stored);
+    expect(again.isRepeated ?? false).toBe(stored);
     await prepare([{ code: 'A', value: 'by another again' }]);
     const { position: _, ...answer } = again;
-    expect(await batch(items)).toMatchObject({ ...answer, isReplayed: true });
+    expect(await batch(items)).toMatchObject({ ...answer, isRepeated: true });
     expect(count(tableStream(tenant, UNITS.name), 'BatchUpserted')).toBe(4);
   });
 
@@ -86,8 +86,8 @@ test('what changes nothing is carried out once as well', async () => {
   expect(await batch([unit('A')])).toMatchObject({ counts: { unchanged: 1 } });
   expect(await cleanUp('other')).toMatchObject({ deleted: 0, operationId: undefined });
   await prepare([unit('A', 'changed'), unit('B', 'B', 'c')]);
-  expect(await batch([unit('A')])).toMatchObject({ counts: { updated: 0, unchanged: 1 }, isReplayed: true });
-  expect(await cleanUp('other')).toMatchObject({ deleted: 0, operationId: undefined, isReplayed: true });
+  expect(await batch([unit('A')])).toMatchObject({ counts: { updated: 0, unchanged: 1 }, isRepeated: true });
+  expect(await cleanUp('other')).toMatchObject({ deleted: 0, operationId: undefined, isRepeated: true });
 });
 
 describe('two processes that carry it out at the same time', () => {
@@ -99,7 +99,7 @@ describe('two processes that carry it out at the same time', () => {
     log.beforeAppend(orderStream(tenant, id), async () => {
       other = await create();
     });
-    expect(await create()).toMatchObject({ id, isReplayed: true });
+    expect(await create()).toMatchObject({ id, isRepeated: true });
     expect(other).toMatchObject({ id, record: { id, notes: 'by post' } });
     expect(log.streams('order')).toHaveLength(1);
   });
@@ -107,7 +107,7 @@ describe('two processes that carry it out at the same time', () => {
   test('write a batch once', async () => {
     const { log, unit, batch, count } = open();
     log.beforeAppend(tableStream(tenant, UNITS.name), () => batch([unit('A')]));
-    expect(await batch([unit('A')])).toMatchObject({ counts: { created: 1 }, isReplayed: true });
+    expect(await batch([unit('A')])).toMatchObject({ counts: { created: 1 }, isRepeated: true });
     expect(count(tableStream(tenant, UNITS.name), 'BatchUpserted')).toBe(1);
   });
 });
@@ -117,7 +117,7 @@ test('another body, or another operation, is refused; a refused request leaves t
   await expect(batch([{ code: 'A', value: 7 }])).rejects.toThrow('value');
   await create();
   await expect(create('other')).rejects.toThrow(REFUSED);
-  expect((await create('other', 'another client')).isReplayed).toBeUndefined();
+  expect((await create('other', 'another client')).isRepeated).toBeUndefined();
   await batch([unit('A')]);
   await expect(batch([unit('B')])).rejects.toThrow(REFUSED);
   await expect(cleanUp('k')).rejects.toThrow(REFUSED);
