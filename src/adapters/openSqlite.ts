@@ -63,7 +63,7 @@ export function damageOf(file: string): string | undefined {
 
 /** With a write-ahead log the first fails while another connection is open, which holds a lock also while it is idle. */
 const LOCKS = {
-  alone: 'PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK',
+  exclusive: 'PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK',
   shared: 'BEGIN; SELECT count(*) FROM sqlite_schema',
 } as const;
 
@@ -72,7 +72,7 @@ const LOCKS = {
  * if it is missing, and writes nothing.
  * @returns releases the lock; undefined if another connection is in the way
  */
-export function hold(file: string, how: keyof typeof LOCKS = 'alone'): (() => void) | undefined {
+export function hold(file: string, how: keyof typeof LOCKS = 'exclusive'): (() => void) | undefined {
   const db = openSqlite(file, { timeout: 0 });
   try {
     db.exec(LOCKS[how]);

@@ -5,8 +5,8 @@ import { singleFlight } from '../supervision/waiting.js';
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Shown for what took longer. */
 const BEYOND_SECONDS = 30;
-const LOOK_EACH_MS = 60_000;
-const LOOKS_KEPT = 1_440;
+const SAMPLED_EACH_MS = 60_000;
+const SAMPLES_KEPT = 1_440;
 
 export class ServiceMetrics {
   /** Other modules register their metrics here as well. */
@@ -15,7 +15,7 @@ export class ServiceMetrics {
   readonly text = singleFlight(() => this.registry.metrics());
   readonly #requests: Histogram<'method' | 'route' | 'status'>;
   /** In memory: a restart begins again. */
-  #looks: readonly Look[] = [];
+  #samples: readonly Sample[] = [];
   #watching: NodeJS.Timeout | undefined;
 
   constructor() {
@@ -34,13 +34,13 @@ export class ServiceMetrics {
     this.#requests.observe({ method, route: mount + route || 'unmatched', status }, seconds);
   }
 
-  /** Begins to look, once the others have registered. */
+  /** Begins to take samples, once the others have registered. */
   watch(): void {
-    const note = async () => {
-      this.#looks = [...this.#looks, await lookAt(this.registry)].slice(-LOOKS_KEPT);
+    const take = async () => {
+      this.#samples = [...this.#samples, await sampleOf(this.registry)].slice(-SAMPLES_KEPT);
     };
-    this.#watching = setInterval(note, LOOK_EACH_MS).unref();
-    void note();
+    this.#watching = setInterval(take, SAMPLED_EACH_MS).unref();
+    void take();
   }
 
   stop(): void {
@@ -49,8 +49,8 @@ export class ServiceMetrics {
 
   /** A point a minute as the API shows it, the last of the minute that has begun. */
   async history(minutes: number) {
-    const looks = [...this.#looks, await lookAt(this.registry)].slice(-minutes - 1);
-    return looks.slice(1).map((look, at) => pointOf(looks[at] ?? look, look));
+    const samples = [...this.#samples, await sampleOf(this.registry)].slice(-minutes - 1);
+    return samples.slice(1).map((sample, at) => pointOf(samples[at] ?? sample, sample));
   }
 }
 
@@ -64,7 +64,7 @@ export const valuesOf = async (registry: Registry, name: string): Promise<readon
 const NOT_COUNTED = /^\/(?:health|metrics|api\/v1\/operator)\b/;
 
 /** Figures of now, null for what this process does not know, and requests since the start. */
-async function lookAt(registry: Registry) {
+async function sampleOf(registry: Registry) {
   const sum = async (name: string, isMeant: (value: Value) => boolean = () => true): Promise<number | null> => {
     const found = (await valuesOf(registry, name)).filter(isMeant);
     return found.length === 0 ? null : found.reduce((total, { value }) => total + value, 0);
@@ -87,9 +87,9 @@ async function lookAt(registry: Registry) {
   return { atMs: Date.now(), position: await sum('event_log_position'), requests, figures };
 }
 
-type Look = Awaited<ReturnType<typeof lookAt>>;
+type Sample = Awaited<ReturnType<typeof sampleOf>>;
 
-function pointOf(before: Look, { atMs, position, requests, figures }: Look) {
+function pointOf(before: Sample, { atMs, position, requests, figures }: Sample) {
   const seconds = Math.max(1, (atMs - before.atMs) / 1_000);
   const more = (key: unknown): number => (requests.get(key) ?? 0) - (before.requests.get(key) ?? 0);
   const all = more('+Inf');

@@ -64,7 +64,7 @@ export async function eraseUser(
   const evolve = (before: string | undefined, { type, data }: RecordedEvent): string | undefined =>
     (data as { readonly id?: unknown }).id === userId ? type : before;
   const { state: last } = await loadStream(commands.eventStore, usersStream(caller.tenant), evolve, undefined);
-  if (last === undefined) throw new NotFoundError(`There never was a user ${userId}.`);
+  if (last === undefined) throw new NotFoundError(`No user ${userId} has ever existed.`);
   if (last !== 'UserRemoved')
     throw new ConflictError(
       `The user ${userId} can still sign in: an admin of the tenant removes the user first, on the platform.`,
@@ -157,7 +157,7 @@ async function eraseFrom(
     return read;
   };
   const decide = ({ isKnown, isThere, status }: Trace): readonly (RecordChanged | OrderEvent)[] => {
-    if (!isKnown) throw new NotFoundError(`There never was a record ${id} in ${table}.`);
+    if (!isKnown) throw new NotFoundError(`No record ${id} has ever existed in ${table}.`);
     if (!isThere) return [];
     if (status === undefined) return [{ type: 'RecordChanged', data: { id, set: erased } }];
     // Without the values before.

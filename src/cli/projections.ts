@@ -94,7 +94,7 @@ async function signedIn(tools: Tools): Promise<Session> {
   return { ...service, ...z.object({ token: z.string() }).parse(opened) };
 }
 
-const LOOK_MS = 100;
+const ASK_MS = 100;
 
 const jobNow = z.looseObject({
   id: z.string(),
@@ -114,7 +114,7 @@ async function jobDone(session: Session, request: JobRequest): Promise<readonly 
       throw new CliError('The job was cancelled, by an operator or by the end of the service.');
     if (job.error !== null) throw new CliError(job.error);
     if (job.ended_at !== null) return job.reports;
-    await delay(LOOK_MS);
+    await delay(ASK_MS);
   }
 }
 

@@ -19,9 +19,9 @@ import { keyDirectory, openTree, type TreeMessages, treeDirectory } from './audi
 import { openStoredLog } from './engines.js';
 import { insideThread } from './thread.js';
 
-/** How long a question waits for the latest events to be in the tree, and how often it looks. */
+/** How long a question waits for the latest events to be in the tree, and how often that is checked. */
 const CATCH_UP_MS = 2_000;
-const LOOK_MS = 50;
+const ASK_MS = 50;
 
 const config = workerData as Config;
 const directory = treeDirectory(config);
@@ -57,7 +57,7 @@ async function answerTo(question: TreeMessages['request']): Promise<TreeMessages
   const until = performance.now() + CATCH_UP_MS;
   while (tree.position < head) {
     if (signal.aborted || performance.now() > until) return undefined;
-    await sleep(LOOK_MS, signal);
+    await sleep(ASK_MS, signal);
   }
   return turns.add(async () => {
     tree.commit();

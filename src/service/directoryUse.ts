@@ -11,9 +11,9 @@ import { type Config, ROLES, type Role } from '../config.js';
 import { sleep } from '../supervision/waiting.js';
 import { IN_USE } from './dataDirectory.js';
 
-/** Somebody else's look whether the directory is used locks it for a moment. */
-const LOOK_IS_OVER_MS = 250;
-const LOOK_AGAIN_MS = 50;
+/** Another process that asks whether the directory is used locks it for a moment. */
+const ASKED_WITHIN_MS = 250;
+const RETRY_MS = 50;
 
 /** The process that came last, as it describes itself; missing if it could not be written, as on a full disk. */
 const user = z.object({
@@ -43,7 +43,7 @@ export type DirectoryUse = {
  */
 export async function useDirectory(directory: string, what: string, isExclusive: boolean): Promise<DirectoryUse> {
   mkdirSync(join(directory, IN_USE), { recursive: true, mode: 0o700 });
-  const release = await held(directory, 'directory', isExclusive ? 'alone' : 'shared');
+  const release = await held(directory, 'directory', isExclusive ? 'exclusive' : 'shared');
   if (release === undefined)
     throw new DirectoryInUseError(
       `The data directory ${directory} is in use by ${described(directory).shown}: stop it first, or set DATA_DIR to another directory.`,
@@ -78,7 +78,7 @@ export function useOwnDirectory(config: Config, roles: ReadonlySet<Role>) {
  * @throws DirectoryInUseError
  */
 export async function holdRows(directory: string): Promise<() => void> {
-  const release = await held(directory, 'rows', 'alone');
+  const release = await held(directory, 'rows', 'exclusive');
   if (release !== undefined) return release;
   throw new DirectoryInUseError(
     `Another process writes the rows in ${directory}: without MONGODB_URL one process alone may have the role projector.`,
@@ -96,12 +96,12 @@ export function userOf(directory: string): DirectoryUser | undefined {
 const fileOf = (directory: string, name: string): string => join(directory, IN_USE, name);
 
 /** @returns undefined if another process holds it for all this time */
-async function held(directory: string, name: 'directory' | 'rows', how: 'alone' | 'shared') {
-  const until = performance.now() + LOOK_IS_OVER_MS;
+async function held(directory: string, name: 'directory' | 'rows', how: 'exclusive' | 'shared') {
+  const until = performance.now() + ASKED_WITHIN_MS;
   for (;;) {
     const release = hold(fileOf(directory, `${name}.lock`), how);
     if (release !== undefined || performance.now() >= until) return release;
-    await sleep(LOOK_AGAIN_MS);
+    await sleep(RETRY_MS);
   }
 }
 

@@ -213,7 +213,7 @@ test('nor do they come back by a rebuild or a kill, and the read models are equa
 });
 
 test.each([
-  [['--table', 'dyn_party', '--record', '0198c1f2-0000-7000-8000-000000000001'], 'There never was a record'],
+  [['--table', 'dyn_party', '--record', '0198c1f2-0000-7000-8000-000000000001'], 'has ever existed in dyn_party.'],
   [['--table', 'dyn_order_line', '--record', '1'], 'name the order as well'],
   [['--user', '1'], 'can still sign in'],
   [['--user', '1', '--table', 'dyn_party'], 'Name --table and --record, or --user.'],

@@ -88,7 +88,7 @@ export class Server {
       this.#client = this.#open();
       this.#hung = undefined;
       this.#onTrouble();
-      const replaced = new DeadlineError('it answers nothing, and is connected again');
+      const replaced = new DeadlineError('it does not answer, so the connection is replaced');
       for (const leave of [...this.#leaving]) leave(replaced);
       void left.abandon();
     };
