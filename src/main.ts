@@ -17,6 +17,7 @@ import { TenantUsage } from './projections/tenantUsage.js';
 import { DeliveryQueries } from './queries/deliveries.js';
 import { RecordQueries } from './queries/records.js';
 import { startAuditTree } from './service/auditTree.js';
+import { askedOf, machineChecks } from './service/checks.js';
 import { openDiskReserve, prepareDataDirectory } from './service/dataDirectory.js';
 import { holdRows, useOwnDirectory } from './service/directoryUse.js';
 import {
@@ -27,8 +28,7 @@ import {
   READER_THREADS,
   removeDamaged,
 } from './service/engines.js';
-import { registerFigures } from './service/figures.js';
-import { engineProbes, readiness, watchRows } from './service/health.js';
+import { engineChecks, readiness, registerFigures, rowsCheck, watchRows } from './service/health.js';
 import { openKeys } from './service/keys.js';
 import { operatorParts, parkedTenants } from './service/operatorParts.js';
 import { openOwnLog } from './service/ownLog.js';
@@ -171,10 +171,15 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
   }
 
   const usage = new TenantUsage(rows, { logBytes: config.QUOTA_LOG_BYTES, records: config.QUOTA_RECORDS });
-  const engines = engineProbes(eventStore, stored, broker);
   const parked = () => parkedTenants({ directory, progress });
-  registerFigures(metrics.registry, config, { engines, head: () => eventStore.head(), watch, parked, broker });
-  const seen = { log, eventStore, progress, runJob: following?.run, directory };
+  const [behind, rowsFailure] = [() => progress.behind(), () => following?.failure()];
+  const ask = askedOf([
+    ...engineChecks({ eventStore, rows: stored, broker }),
+    rowsCheck({ watch, parked, behind, rowsFailure }),
+    ...machineChecks(config),
+  ]);
+  registerFigures(metrics.registry, config, { ask, eventStore, watch, parked, broker });
+  const seen = { log, eventStore, ask, parked, runJob: following?.run };
   const tree = isApi ? parts.add(startAuditTree(config, log, metrics.registry), (each) => each.stop()) : undefined;
   const deps: ApiDeps = {
     commands,
@@ -199,14 +204,8 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
     metrics,
     tracer,
     askTree: tree?.ask ?? (async () => undefined),
-    ready: readiness({
-      engines,
-      watch,
-      parked,
-      behind: () => progress.behind(),
-      rowsFailure: () => following?.failure(),
-    }),
-    operator: operatorParts(config, seen),
+    ready: readiness(ask),
+    operator: operatorParts(seen),
     checkWebhookTarget: createTargetCheck(policy),
   };
   // Answers should show everything acknowledged before the start. But the start does not wait for a long backlog or for rows

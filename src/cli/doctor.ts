@@ -12,7 +12,7 @@ import { signerOf } from '../domain/identity/signingKeys.js';
 import { WrongExpectedRevisionError } from '../ports/eventStore.js';
 import type { ParkedTenant } from '../ports/rowStore.js';
 import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
-import { checked, type Finding, type Looked, machineChecks } from '../service/checks.js';
+import { type Check, type CheckResult, checked, checkResult, type Finding, machineChecks } from '../service/checks.js';
 import { openBroker } from '../service/engines.js';
 import { OtherSecretsKeyError } from '../service/keys.js';
 import { withTimeout } from '../supervision/deadline.js';
@@ -28,7 +28,9 @@ export const doctor = command({
   example: 'dynamic-assets doctor',
   async run() {
     const config = readConfig(process.env);
-    const checks = [...(await machineChecks(config)), ...(await ofEngines(config))];
+    const checks: Checked[] = [];
+    for (const each of [...machineChecks(config), ...logChecks(config)])
+      if (each.where.includes('doctor') && canBeAsked(each, checks)) checks.push(await checked(each));
     return { ok: checks.every(({ findings }) => findings.length === 0), checks };
   },
   lines: ({ checks }) =>
@@ -42,19 +44,33 @@ export const doctor = command({
 
 const AWAY = 'Check that the engine runs and that its URL is right (docs/engines.md).';
 
-/** A missing or damaged log is not opened: that would create a new one. */
-async function ofEngines(config: Config): Promise<Checked[]> {
-  const log = await checked('event log', 'Run this as the user of the service.', () => logFile(config));
-  const jobs = await checked('broker', AWAY, () => broker(config));
-  const canBeRead = config.EVENTSTORE_URL !== undefined || existsSync(join(config.DATA_DIR, 'events.db'));
-  if (!canBeRead || log.findings.length > 0) return [log, jobs];
-  const check = (name: string, of: (tools: Tools) => Promise<Looked>) => checked(name, AWAY, () => withLog(of));
-  const types = await check('event types and secrets', directory);
-  // A log that could not be opened is reported once.
-  if (types.detail === '') return [log, types, jobs];
+/** A damaged log is not opened, which could make it worse, and one that cannot be opened is reported once. */
+type LogCheck = Check & { readonly needs?: string };
+const canBeAsked = ({ needs }: LogCheck, before: readonly Checked[]): boolean =>
+  needs === undefined || before.some(({ check, detail }) => check === needs && detail !== '');
+
+/** In this order. The log is opened by the command itself, with or without a running service. */
+function logChecks(config: Config): readonly LogCheck[] {
+  const where = ['doctor'] as const;
+  const file = {
+    name: 'event log',
+    where,
+    remedy: 'Run this as the user of the service.',
+    find: () => logFile(config),
+  };
+  const check = (
+    name: string,
+    needs: LogCheck,
+    find: (tools: Tools) => Promise<CheckResult>,
+    remedy = AWAY,
+  ): LogCheck => {
+    return { name, where, remedy, needs: needs.name, find: () => withLog(find) };
+  };
+  const types = check('event types and secrets', file, directory);
   const remedy = `Set MaxAppendSize of the server to ${LARGEST_APPEND} (docs/engines.md), or lower BODY_LIMIT_BYTES.`;
-  const ofServer = config.EVENTSTORE_URL && (await checked('append size', remedy, () => withLog(appendSize)));
-  return [log, types, ...(ofServer ? [ofServer] : []), await check('rows', rows), jobs];
+  const ofServer = config.EVENTSTORE_URL === undefined ? [] : [check('append size', types, appendSize, remedy)];
+  const jobs = { name: 'broker', where, remedy: AWAY, find: () => broker(config) };
+  return [file, types, ...ofServer, check('rows', types, rows), jobs];
 }
 
 const ANSWER_WITHIN_MS = 10_000;
@@ -62,14 +78,14 @@ const ANSWER_WITHIN_MS = 10_000;
 const MOVES_WITHIN_MS = 3_000;
 
 /** Checks the embedded log; a server checks its own files. */
-async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<Looked> {
-  if (EVENTSTORE_URL !== undefined)
-    return { detail: 'the event log is on its own server, which checks it', findings: [] };
+async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<CheckResult> {
+  if (EVENTSTORE_URL !== undefined) return checkResult('the event log is on its own server, which checks it');
   const file = join(DATA_DIR, 'events.db');
   const remedy = 'Stop the service, keep a copy of the data directory, and restore a backup (docs/operations.md).';
-  if (!existsSync(file)) return { detail: '', findings: [{ problem: `There is no ${file}.`, remedy: NO_LOG }] };
+  if (!existsSync(file)) return checkResult('', `There is no ${file}.`, NO_LOG);
   const { events, faults } = checkSqliteEventStore(file);
-  return { detail: `${events} events, none missing`, findings: faults.map((problem) => ({ problem, remedy })) };
+  const detail = faults.length === 0 ? `${events} events, none missing` : '';
+  return { detail, findings: faults.map((problem) => ({ problem, remedy })) };
 }
 
 const NO_LOG = 'Set DATA_DIR to the directory that the service uses, or start the service once.';
@@ -78,7 +94,7 @@ const NO_LOG = 'Set DATA_DIR to the directory that the service uses, or start th
 const LARGEST_APPEND = 16_000_000;
 
 /** Whether the server takes an append as large as a body. Its expected revision refuses it then, so nothing is written. */
-async function appendSize({ config, eventStore }: Tools): Promise<Looked> {
+async function appendSize({ config, eventStore }: Tools): Promise<CheckResult> {
   const size = Math.min(config.BODY_LIMIT_BYTES, LARGEST_APPEND);
   const metadata = { ...operator(''), occurredAt: now(), schemaVersion: 1 };
   const data = 'x'.repeat(PROBE_BYTES);
@@ -88,7 +104,7 @@ async function appendSize({ config, eventStore }: Tools): Promise<Looked> {
   try {
     await eventStore.append('log-append-size', events, 0);
   } catch (error) {
-    if (error instanceof WrongExpectedRevisionError) return { detail: `the server takes ${size} bytes`, findings: [] };
+    if (error instanceof WrongExpectedRevisionError) return checkResult(`the server takes ${size} bytes`);
     throw error;
   }
   throw new Error('The server took an append that it must refuse.');
@@ -98,7 +114,7 @@ async function appendSize({ config, eventStore }: Tools): Promise<Looked> {
 const PROBE_BYTES = 900_000;
 
 /** Tenants whose directory events cannot be applied, and secrets that cannot be opened. */
-async function directory({ commands, tenants }: Tools): Promise<Looked> {
+async function directory({ commands, tenants }: Tools): Promise<CheckResult> {
   const { all, parked } = await tenants();
   const findings = parked.map((each): Finding => ({ ...isParked(each), remedy: NEEDS_RELEASE }));
   const signer = signerOf(await signingKeysNow(commands));
@@ -122,7 +138,7 @@ const NEEDS_RELEASE =
   'Start a release with a fix, which continues from there. Or delete the tenant: dynamic-assets tenant delete (docs/operations.md).';
 
 /** Rows are behind only if they make no progress. */
-async function rows(tools: Tools): Promise<Looked> {
+async function rows(tools: Tools): Promise<CheckResult> {
   const check = () => withTimeout(ANSWER_WITHIN_MS, 'The rows do not answer.', rowsNow(tools));
   const first = await check();
   if (first.behind > 0) await wait(MOVES_WITHIN_MS);
@@ -145,14 +161,14 @@ const isParked = (parked: ParkedTenant): Finding => ({
   remedy: afterFix(parked.tenant),
 });
 
-async function broker(config: Config): Promise<Looked> {
+async function broker(config: Config): Promise<CheckResult> {
   if (config.RABBITMQ_URL === undefined && !existsSync(join(config.DATA_DIR, 'broker.db')))
-    return { detail: 'not used yet', findings: [] };
+    return checkResult('not used yet');
   const opened = await openBroker(config, () => undefined);
   try {
     const asked = opened.ping().then(() => opened.depth(DELIVERY_QUEUE));
     const depth = await withTimeout(ANSWER_WITHIN_MS, 'The broker does not answer.', asked);
-    return { detail: `${depth.ready} jobs are due, ${depth.delayed} are for later`, findings: [] };
+    return checkResult(`${depth.ready} jobs are due, ${depth.delayed} are for later`);
   } finally {
     await opened.close();
   }

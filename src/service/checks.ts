@@ -1,4 +1,4 @@
-/** Cheap checks of files, keys and disk, each with a remedy: for `doctor`, and for the operator's console. */
+/** Checks: what each finds, where it is asked, and those of files, keys and disk, which need nothing that is open. */
 import { existsSync } from 'node:fs';
 import type { Checked } from '../api/deps.js';
 import type { Config } from '../config.js';
@@ -8,11 +8,27 @@ import { installationKeys } from './keys.js';
 import { HOW_TO_RESUME, heldSentence, heldWebhooks } from './webhooks.js';
 
 /** The outcome of a check. */
-export type Looked = Omit<Checked, 'check'>;
+export type CheckResult = Omit<Checked, 'check'>;
 export type Finding = Checked['findings'][number];
 
+export type Check = {
+  readonly name: string;
+  /** Asked by `/health/ready`, `/metrics`, the command `doctor`, the operator's console. */
+  readonly where: readonly ('ready' | 'metrics' | 'doctor' | 'console')[];
+  /** What to do where it fails. */
+  readonly remedy: string;
+  readonly find: () => Promise<CheckResult>;
+};
+export type AskChecks = (place: Check['where'][number]) => Promise<readonly Checked[]>;
+
+/** Asks all at once; never rejects. */
+export const askedOf =
+  (checks: readonly Check[]): AskChecks =>
+  (place) =>
+    Promise.all(checks.filter(({ where }) => where.includes(place)).map(checked));
+
 /** A check that fails to run is a problem as well. */
-export async function checked(check: string, remedy: string, find: () => Promise<Looked>): Promise<Checked> {
+export async function checked({ name: check, remedy, find }: Check): Promise<Checked> {
   try {
     return { check, ...(await find()) };
   } catch (error) {
@@ -28,50 +44,61 @@ const LEAST_FREE_BYTES = 1024 ** 3;
 /** As in docs/alerts.yml. */
 const BACKUP_OVERDUE_MS = 36 * 3_600_000;
 
-const looked = (detail: string, problem: string | undefined, remedy = ''): Looked => ({
+/** Without a problem, the detail is all that is said. */
+export const checkResult = (detail: string, problem?: string, remedy = ''): CheckResult => ({
   detail,
   findings: problem === undefined ? [] : [{ problem, remedy }],
 });
 
-/** What is missing is not made: it may be looked for at the wrong place. */
-export async function machineChecks(config: Config): Promise<readonly Checked[]> {
+const BOTH = ['doctor', 'console'] as const;
+
+/** What is missing is not made: DATA_DIR may name the wrong place. */
+export function machineChecks(config: Config): readonly Check[] {
   const { DATA_DIR, DISK_RESERVE, SECRETS_KEY } = config;
   if (!existsSync(DATA_DIR)) return [];
+  const check = (name: string, where: Check['where'], find: Check['find'], remedy = AS_ITS_USER): Check => {
+    return { name, where, remedy, find };
+  };
+  const files = async () => {
+    const problem = await prepareDataDirectory(config);
+    const user = userOf(DATA_DIR);
+    const used = user === undefined ? 'nobody uses it' : `in use by ${user.shown}`;
+    return checkResult(`${DATA_DIR} is for its owner alone; ${used}`, problem, FOR_ITS_OWNER);
+  };
+  const keys = async () => {
+    // Reads the key but does not create one.
+    const stored = (await installationKeys(config)) === undefined ? 'none yet' : 'keys/secrets.key';
+    return checkResult(
+      `the key that seals secrets can be read (${SECRETS_KEY === undefined ? stored : 'SECRETS_KEY'})`,
+    );
+  };
+  const disk = async () => {
+    const { free } = await diskOf(DATA_DIR);
+    const isLow = free < Math.max(LEAST_FREE_BYTES, DISK_RESERVE);
+    const remedy = 'Free some space, or move DATA_DIR to a larger disk while the service is stopped.';
+    const detail = `${shown(free)} are free`;
+    return checkResult(detail, isLow ? `${detail} below ${DATA_DIR}.` : undefined, remedy);
+  };
+  const webhooks = async () => {
+    const held = heldWebhooks(config);
+    return checkResult('they are sent', held && heldSentence(held), HOW_TO_RESUME);
+  };
   return [
-    await checked('files', AS_ITS_USER, async () => {
-      const problem = await prepareDataDirectory(config);
-      const user = userOf(DATA_DIR);
-      const used = user === undefined ? 'nobody uses it' : `in use by ${user.shown}`;
-      return looked(`${DATA_DIR} is for its owner alone; ${used}`, problem, FOR_ITS_OWNER);
-    }),
-    await checked('keys', 'Put it back from a backup.', async () => {
-      // Reads the key but does not create one.
-      const stored = (await installationKeys(config)) === undefined ? 'none yet' : 'keys/secrets.key';
-      const sealing = SECRETS_KEY === undefined ? stored : 'SECRETS_KEY';
-      return looked(`the key that seals secrets can be read (${sealing})`, undefined);
-    }),
-    await checked('disk', AS_ITS_USER, async () => {
-      const { free } = await diskOf(DATA_DIR);
-      const isLow = free < Math.max(LEAST_FREE_BYTES, DISK_RESERVE);
-      const remedy = 'Free some space, or move DATA_DIR to a larger disk while the service is stopped.';
-      const detail = `${shown(free)} are free`;
-      return looked(detail, isLow ? `${detail} below ${DATA_DIR}.` : undefined, remedy);
-    }),
-    await checked('webhooks', AS_ITS_USER, async () => {
-      const held = heldWebhooks(config);
-      return looked('they are sent', held && heldSentence(held), HOW_TO_RESUME);
-    }),
+    check('files', BOTH, files),
+    check('keys', BOTH, keys, 'Put it back from a backup.'),
+    check('disk', BOTH, disk),
+    check('webhooks', BOTH, webhooks),
+    // For those who watch: `doctor` is run before the first backup too.
+    check('backup', ['console'], () => backup(DATA_DIR)),
   ];
 }
 
-/** For those who watch: `doctor` is run before the first backup too. */
-export const backupCheck = ({ DATA_DIR }: Config): Promise<Checked> =>
-  checked('backup', AS_ITS_USER, async () => {
-    const at = await lastBackupAt(DATA_DIR);
-    const detail = at === undefined ? 'never with this DATA_DIR' : `the last at ${new Date(at).toISOString()}`;
-    const problem = `The last backup is older than a day and a half, or there is none: ${detail}.`;
-    const isLate = Date.now() - (at ?? 0) > BACKUP_OVERDUE_MS;
-    return looked(detail, isLate ? problem : undefined, 'Run "dynamic-assets backup <directory>" each day.');
-  });
+async function backup(directory: string): Promise<CheckResult> {
+  const at = await lastBackupAt(directory);
+  const detail = at === undefined ? 'never with this DATA_DIR' : `the last at ${new Date(at).toISOString()}`;
+  const problem = `The last backup is older than a day and a half, or there is none: ${detail}.`;
+  const isLate = Date.now() - (at ?? 0) > BACKUP_OVERDUE_MS;
+  return checkResult(detail, isLate ? problem : undefined, 'Run "dynamic-assets backup <directory>" each day.');
+}
 
 const shown = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GB`;

@@ -1,36 +1,40 @@
-/** The answer of /health/ready: whether each engine answers, and whether the rows follow the log. */
-import type { ApiDeps, ReadinessReport } from '../api/deps.js';
+/** What a running process says of itself: the checks of its engines and rows, the answer of /health/ready, and figures. */
+import type { Registry } from 'prom-client';
+import type { ApiDeps } from '../api/deps.js';
+import type { Config } from '../config.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import { type ParkedTenant, type RowReads, RowsUnavailableError } from '../ports/rowStore.js';
 import type { Progress } from '../projections/progress.js';
 import { behindText, parkedText } from '../projections/tenantTexts.js';
 import { withTimeout } from '../supervision/deadline.js';
+import { one, registerGauges, type Values } from '../supervision/gauges.js';
 import { singleFlight, sleep } from '../supervision/waiting.js';
+import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '../webhooks/queue.js';
+import { type AskChecks, type Check, checkResult } from './checks.js';
+import { diskOf, lastBackupAt } from './dataDirectory.js';
 
-/** A cheap call to each engine, by name; rejects if the engine is away. A text that it resolves with is shown. */
-export type EngineProbes = { readonly [engine: string]: () => Promise<unknown> };
-
-export const engineProbes = (
-  eventStore: Pick<EventStore, 'ping'>,
-  rows: RowReads,
-  broker: MessageBroker | undefined,
-): EngineProbes => ({
-  event_store: () => eventStore.ping(),
-  read_models: () =>
-    rows.progress('').catch((error: unknown) => {
-      throw error instanceof RowsUnavailableError ? (error.cause ?? error) : error;
-    }),
-  ...(broker && { broker: () => broker.ping() }),
-});
-
-type Checks = ReadinessReport['checks'];
-
-/** The caller waits for the report, so an engine that hangs counts as away. */
+/** The caller waits for the answer, so an engine that hangs counts as away. */
 const PROBE_LIMIT_MS = 3_000;
 
-type ReadinessParts = {
-  readonly engines: EngineProbes;
+const answerInTime = <T>(asked: Promise<T>): Promise<T> =>
+  withTimeout(PROBE_LIMIT_MS, `no answer within ${PROBE_LIMIT_MS} ms`, asked);
+
+/** Whether it can be asked now, by a cheap call: who asks meanwhile shares the answer. */
+const check = (name: string, where: Check['where'], find: () => Promise<unknown>): Check => ({
+  name,
+  where,
+  remedy: '',
+  find: singleFlight(async () => {
+    const detail = await answerInTime(find());
+    return checkResult(typeof detail === 'string' ? detail : '');
+  }),
+});
+
+type Running = {
+  readonly eventStore: Pick<EventStore, 'ping' | 'head'>;
+  readonly rows: RowReads;
+  readonly broker: MessageBroker | undefined;
   /** Undefined if another process follows the log for the rows. */
   readonly watch: RowWatch | undefined;
   /** Tenants that are parked here, in rows or in the directory. */
@@ -40,12 +44,23 @@ type ReadinessParts = {
   readonly rowsFailure: () => Error | undefined;
 };
 
-/** Concurrent callers share one answer, because anybody may ask at any rate. */
-export const readiness = (parts: ReadinessParts): ApiDeps['ready'] => singleFlight(() => report(parts));
+/** Of engines that a process has open, by the names that /metrics give them, and of its rows. */
+export const engineChecks = ({ eventStore, rows, broker }: Pick<Running, 'eventStore' | 'rows' | 'broker'>) => {
+  const where = ['ready', 'metrics', 'console'] as const;
+  const rowsAnswer = () =>
+    rows.progress('').catch((error: unknown) => {
+      throw error instanceof RowsUnavailableError ? (error.cause ?? error) : error;
+    });
+  return [
+    check('event_store', where, () => eventStore.ping()),
+    check('read_models', where, rowsAnswer),
+    ...(broker === undefined ? [] : [check('broker', where, () => broker.ping())]),
+  ];
+};
 
-async function report(parts: ReadinessParts): Promise<ReadinessReport> {
-  const { engines, watch, parked, behind, rowsFailure } = parts;
-  const projections = async (): Promise<string> => {
+/** Whether the rows follow the log. */
+export const rowsCheck = ({ watch, parked, behind, rowsFailure }: Omit<Running, 'eventStore' | 'rows' | 'broker'>) =>
+  check('projections', ['ready', 'console'], async () => {
     const failure = rowsFailure();
     if (failure !== undefined) throw failure;
     const trouble = await watch?.trouble();
@@ -54,31 +69,20 @@ async function report(parts: ReadinessParts): Promise<ReadinessReport> {
     // While some tenants are parked or behind, the service stays ready for the others.
     if (trouble !== undefined) throw new Error(text);
     return text;
-  };
-  const checks = await checkAll({ ...engines, projections });
-  return { ready: Object.values(checks).every(({ ok }) => ok), checks };
-}
+  });
 
-/** Asks all at once; never rejects. */
-export async function checkAll(probes: EngineProbes): Promise<Checks> {
-  const checks = Object.entries(probes).map(async ([name, probe]) => [name, await check(probe)] as const);
-  return Object.fromEntries(await Promise.all(checks));
-}
+/** Concurrent callers share one answer, because anybody may ask at any rate. */
+export const readiness = (ask: AskChecks): ApiDeps['ready'] =>
+  singleFlight(async () => {
+    const checks = (await ask('ready')).map(({ check, detail, findings: [found] }) => {
+      const said = found?.problem ?? detail;
+      return [check, { ok: found === undefined, ...(said !== '' && { detail: said }) }] as const;
+    });
+    return { ready: checks.every(([, { ok }]) => ok), checks: Object.fromEntries(checks) };
+  });
 
-async function check(probe: () => Promise<unknown>): Promise<Checks[string]> {
-  try {
-    const detail = await answerInTime(probe());
-    return typeof detail === 'string' && detail !== '' ? { ok: true, detail } : { ok: true };
-  } catch (error) {
-    return { ok: false, detail: error instanceof Error ? error.message : String(error) };
-  }
-}
-
-export const answerInTime = <T>(asked: Promise<T>): Promise<T> =>
-  withTimeout(PROBE_LIMIT_MS, `no answer within ${PROBE_LIMIT_MS} ms`, asked);
-
-/** Between two looks while the start waits, in milliseconds. */
-const LOOK_MS = 20;
+/** Milliseconds between two questions while the start waits. */
+const ASK_MS = 20;
 
 export type RowWatch = ReturnType<typeof watchRows>;
 
@@ -94,7 +98,7 @@ export function watchRows(eventStore: Pick<EventStore, 'head'>, progress: Pick<P
     async catchUp(timeoutMs: number): Promise<boolean> {
       const head = await eventStore.head();
       const until = performance.now() + timeoutMs;
-      while (!isAt(head) && performance.now() < until) await sleep(LOOK_MS);
+      while (!isAt(head) && performance.now() < until) await sleep(ASK_MS);
       return hasCaughtUp;
     },
     /** Positions that the rows are behind the log. @throws what the log throws */
@@ -106,4 +110,51 @@ export function watchRows(eventStore: Pick<EventStore, 'head'>, progress: Pick<P
       return `The rows have not caught up yet: they are at position ${progress.position} of ${head}.`;
     },
   };
+}
+
+type Seen = Pick<Running, 'eventStore' | 'broker' | 'watch' | 'parked'> & { readonly ask: AskChecks };
+
+/** What `/metrics` says of engines, disk, rows and queues. */
+export function registerFigures(registry: Registry, { DATA_DIR }: Config, seen: Seen): void {
+  const { ask, eventStore, watch, parked, broker } = seen;
+  registerGauges(registry, {
+    engine_up: [
+      '1 when the engine answers, 0 when it is away.',
+      async () =>
+        (await ask('metrics')).map(({ check, findings }) => [{ engine: check }, findings.length === 0 ? 1 : 0]),
+      'engine',
+    ],
+    data_directory_free_bytes: [
+      'What the service may still write on the disk of DATA_DIR.',
+      async () => one((await diskOf(DATA_DIR)).free),
+    ],
+    data_directory_size_bytes: ['Size of the disk of DATA_DIR.', async () => one((await diskOf(DATA_DIR)).size)],
+    backup_last_timestamp_seconds: [
+      'When "dynamic-assets backup" was last done with this DATA_DIR, in seconds since 1970; 0 where it never was.',
+      async () => one(((await lastBackupAt(DATA_DIR)) ?? 0) / 1000),
+    ],
+    event_log_position: [
+      'Position of the last event in the log, 0 while it is empty.',
+      async () => one(await eventStore.head()),
+    ],
+    ...(watch && {
+      projection_lag_events: [
+        'Positions of the log that the rows of tenants lack.',
+        async () => one(await watch.lag()),
+      ],
+      projections_parked: ['Tenants parked at an event that could not be applied.', () => one(parked().length)],
+    }),
+    ...(broker && {
+      queue_messages: ['Messages in a queue: ready, delayed, in work.', () => ofQueues(broker), 'queue', 'state'],
+    }),
+  });
+}
+
+/** engine_up reports a broker that is away. */
+async function ofQueues(broker: MessageBroker): Promise<Values> {
+  const queues = [DELIVERY_QUEUE, BACKFILL_QUEUE].map(async (queue) => {
+    const { ready, delayed, inFlight } = await answerInTime(broker.depth(queue));
+    return Object.entries({ ready, delayed, in_work: inFlight }).map(([state, n]) => [{ queue, state }, n] as const);
+  });
+  return (await Promise.all(queues)).flat();
 }

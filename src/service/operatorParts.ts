@@ -2,39 +2,37 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { OperatorParts } from '../api/deps.js';
-import type { Config } from '../config.js';
 import { MAX_ENTRIES, MAX_SHORT_PAGE } from '../domain/limits.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Directory } from '../projections/directory/directory.js';
 import type { Progress } from '../projections/progress.js';
 import { isGood, type JobReport, type RowJob, type RowJobs } from '../projections/rowJobs.js';
-import { singleFlight } from '../supervision/waiting.js';
-import { backupCheck, machineChecks } from './checks.js';
+import type { AskChecks } from './checks.js';
 import type { startRowsThread } from './rowsThread.js';
 
 type RunRowJob = ReturnType<typeof startRowsThread>['run'];
 type ServiceParts = {
   readonly log: Logger;
   readonly eventStore: EventStore;
-  readonly progress: Progress;
+  readonly ask: AskChecks;
+  readonly parked: OperatorParts['parked'];
   /** Undefined without the role projector. */
   readonly runJob: RunRowJob | undefined;
-  readonly directory: Directory;
 };
 
 const notFollowing: RunRowJob = async () => {
-  throw new Error('This process has not the role projector: ask one that has it.');
+  throw new Error('This process does not have the role projector: ask one that has it.');
 };
 
-export const operatorParts = (config: Config, given: ServiceParts): OperatorParts => ({
-  jobs: rowJobs(given.runJob ?? notFollowing, given.log),
-  eventStore: given.eventStore,
-  parked: () => parkedTenants(given),
-  checks: singleFlight(async () => [...(await machineChecks(config)), await backupCheck(config)]),
+export const operatorParts = ({ runJob, log, eventStore, parked, ask }: ServiceParts): OperatorParts => ({
+  jobs: rowJobs(runJob ?? notFollowing, log),
+  eventStore,
+  parked,
+  checks: () => ask('console'),
 });
 
 /** Each parked tenant once: one that is parked in the directory may be in its rows too. */
-export function parkedTenants({ directory, progress }: Pick<ServiceParts, 'directory' | 'progress'>) {
+export function parkedTenants({ directory, progress }: { readonly directory: Directory; readonly progress: Progress }) {
   const ofDirectory = directory.parked().map((each) => ({ ...each, what: 'directory' as const }));
   const names = new Set(ofDirectory.map(({ tenant }) => tenant));
   const ofRows = progress.parked().filter(({ tenant }) => !names.has(tenant));

@@ -19,14 +19,13 @@ async function openCircuits({ metrics, directory }: Api) {
   });
 }
 
-/** One list: of engines and rows, of files, keys, disk, webhooks and backups, and of receivers that fail. */
+/** Checks of engines and rows, of files, keys, disk, webhooks and backups, and of receivers that fail. */
 async function overview(api: Api) {
   const { ready, operator, directory, progress, config, version } = api;
-  const [readiness, checks, circuits] = await Promise.all([ready(), operator.checks(), openCircuits(api)]);
+  const [{ ready: isReady }, checks, circuits] = await Promise.all([ready(), operator.checks(), openCircuits(api)]);
   return {
-    ready: readiness.ready,
+    ready: isReady,
     checks: [
-      ...Object.entries(readiness.checks).map(([check, { ok, detail = '' }]) => ({ check, ok, detail, remedy: '' })),
       ...checks.flatMap(({ check, detail, findings }) => [
         ...(findings.length === 0 ? [{ check, ok: true, detail, remedy: '' }] : []),
         ...findings.map(({ problem, remedy }) => ({ check, ok: false, detail: problem, remedy })),

@@ -1,6 +1,7 @@
 /** Whether the service says that it is ready, while engines and tenants come and go. */
 import type { Progress } from '#app/projections/progress.js';
-import { readiness, watchRows } from '#app/service/health.js';
+import { askedOf } from '#app/service/checks.js';
+import { readiness, rowsCheck, watchRows } from '#app/service/health.js';
 
 describe('readiness', () => {
   const HEAD = 10;
@@ -22,13 +23,9 @@ describe('readiness', () => {
       },
       filling: () => filling,
     };
-    ask = readiness({
-      engines: {},
-      watch: watchRows({ head: async () => HEAD }, progress),
-      parked: () => [],
-      behind: () => behind,
-      rowsFailure: () => failure,
-    });
+    const watch = watchRows({ head: async () => HEAD }, progress);
+    const rows = rowsCheck({ watch, parked: () => [], behind: () => behind, rowsFailure: () => failure });
+    ask = readiness(askedOf([rows]));
   });
 
   test('comes when all rows have caught up with the log, also those of tenants that are filled', async () => {
