@@ -59,7 +59,7 @@ module.exports = {
       moduleNameMapper: { '^#app/(.*)\\.js$': '<rootDir>/src/$1', ...relativeImports },
     },
     overBuilt('service', ['{acceptance,contract,webhooks}/**/*', ...QUICK], ON_ENGINES),
-    overBuilt('faults', ['{faults,outages,projections,commands}/**/*'], except),
+    overBuilt('faults', ['{faults,outages,projections}/**/*'], except),
     overBuilt('engines', [
       'adapters/**/*',
       'contract/*.{mongodb,rabbitmq,eventstoredb}',

@@ -89,19 +89,32 @@ export function twoOfEachRole(
     await wholeWay(two, one);
   });
 
+  it('a unique key that both are given at the same time is given once', async () => {
+    const item = { external_id: 'ONCE', name: 'Tea' };
+    const answers = await Promise.all([...clients, ...clients].map((client) => client.postRecord('dyn_item', item)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422]);
+  });
+
   it('a projector may die: writes are taken meanwhile, and shown by the other, or when it is back', async () => {
     const [one, two] = clients;
+    const readiness = async () => (await first('api').send({ method: 'GET', path: '/health/ready' })).text;
     for (const projector of of('projector')) {
       await projector.kill();
       const killedAt = performance.now();
       const { id } = await one.create('dyn_stock_order', { notes: 'no projector' });
-      if (projectors === 1) await projector.start();
+      if (projectors === 1) {
+        // Whose they are, anybody may not see.
+        while (!/1 tenant is behind what was written, by up to \d+ seconds\./.test(await readiness())) await wait(50);
+        expect(await readiness()).not.toContain('acme');
+        await projector.start();
+      }
       while ((await two.getRecord('dyn_stock_order', id)).status !== 200) await wait(50);
       expect(performance.now() - killedAt).toBeLessThan(takeOverMs);
       await wholeWay(one, two);
       if (projectors === 2) await projector.start();
     }
     await wholeWay(two, one);
+    while ((await readiness()).includes('behind')) await wait(50);
   });
 
   it('of two webhook workers either may die', async () => {

@@ -29,19 +29,12 @@ export type Inside = {
   close(): Promise<void>;
 };
 
-export type InsideOptions = {
-  /** Settings beside the directory. */
-  readonly env?: { readonly [name: string]: string };
-};
-
-/** @param beside opens a second one on the same directory, as another process would: the first one makes the rows */
-export async function openInside(beside?: Inside, { env = {} }: InsideOptions = {}): Promise<Inside> {
-  const directoryPath = beside?.directoryPath ?? (await mkdtemp(join(tmpdir(), 'dynamic-assets-')));
-  const config = readConfig({ DATA_DIR: directoryPath, ...env });
-  const eventStore = await openEventStore(config);
-  const { rows, progress } = openRows(directoryPath, { isTold: beside === undefined });
+export async function openInside(): Promise<Inside> {
+  const directoryPath = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
+  const eventStore = await openEventStore(readConfig({ DATA_DIR: directoryPath }));
+  const { rows, progress } = openRows(directoryPath);
   const stopping = new AbortController();
-  const running = beside === undefined ? followLog(eventStore, directoryPath, progress, stopping.signal) : undefined;
+  const running = followLog(eventStore, directoryPath, progress, stopping.signal);
   const directory = await Directory.start(eventStore, (error) => {
     throw error;
   });
@@ -72,7 +65,7 @@ export async function openInside(beside?: Inside, { env = {} }: InsideOptions = 
       await running;
       await rows.close();
       await eventStore.close();
-      if (beside === undefined) await rm(directoryPath, { recursive: true, force: true });
+      await rm(directoryPath, { recursive: true, force: true });
     },
   };
 }

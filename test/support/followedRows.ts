@@ -10,9 +10,9 @@ import { slicesOf } from '#app/projections/rows.js';
 const DELIVERY_LOG_DAYS = 90;
 
 /** @param directory of the data */
-export function openRows(directory: string, { isTold = true } = {}) {
+export function openRows(directory: string) {
   const rows = openRowReads({ directory: join(directory, 'rows'), readers: 1 });
-  return { rows, progress: new Progress(rows, { isTold }) };
+  return { rows, progress: new Progress(rows, { isTold: true }) };
 }
 
 /** Makes the rows until the signal aborts. */
