@@ -84,11 +84,6 @@ describe('a service with all roles has its data directory for itself', () => {
   });
 });
 
-it('one that was killed is no hindrance', async () => {
-  await (await started()).kill();
-  await isServed(await started());
-});
-
 it('of two processes that would write rows, the later one ends with a sentence that says why', async () => {
   await started('api,projector');
   expect(await refused(service('api,projector'))).toContain('one process alone may have the role projector');

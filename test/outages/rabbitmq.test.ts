@@ -41,29 +41,26 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
     },
   });
 
-  it.each([
-    ['ends in good order', 'stop'],
-    ['is killed', 'kill'],
-  ] as const)('when it %s, approvals succeed, and their webhooks go out when it is back', async (_, how) => {
+  it('when it is killed, approvals succeed, and their webhooks go out when it is back', async () => {
     await service.becomesReady();
-    await withWebhook(acme(), receiver, `/${how}`, async () => {
+    await withWebhook(acme(), receiver, '/killed', async () => {
       const before = await validatedOrder(acme());
       await approve(acme(), before.order.id);
-      await receiver.received(`/${how}`, 1);
+      await receiver.received('/killed', 1);
       // RabbitMQ 3.10 itself loses a queue that was declared less than half a second before it is killed.
       await wait(1_000);
 
-      await server[how]();
+      await server.kill();
       const during = await validatedOrder(acme());
       await approve(acme(), during.order.id);
       await reaches(acme(), during.order.id, 'submitted');
       expect(await readiness()).toMatchObject(missing());
       expect(await metrics()).toMatch(/^engine_up\{engine="broker"\} 0$/m);
-      expect(receiver.calls(`/${how}`)).toHaveLength(1);
+      expect(receiver.calls('/killed')).toHaveLength(1);
 
       await server.start();
       const backAt = performance.now();
-      const [, call] = await receiver.received(`/${how}`, 2);
+      const [, call] = await receiver.received('/killed', 2);
       expect(performance.now() - backAt).toBeLessThan(scaled(6_000));
       expect(String(call?.body)).toContain(during.order.id);
       await service.becomesReady();

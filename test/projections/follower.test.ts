@@ -112,20 +112,6 @@ test('a kill at any moment is made good from the checkpoint', async () => {
   expect(await dumpOf(rows, 'acme')).toEqual(await madeNow('acme', position));
 });
 
-test('a tenant with a long clean-up does not hold others', async () => {
-  rows = new MemoryRows({ cleanedUpAtOnce: 1 });
-  await log.create('slow');
-  await log.create('quick');
-  await log.items('slow', 500);
-  const position = await log.cleanUp('slow', 500);
-  const started = follow();
-  await started.running('quick');
-  await started.applied('quick', await log.item('quick', 'One'));
-  expect(rows.stored.get('slow')?.position).toBeLessThan(position);
-  await started.applied('slow', position);
-  expect(namesIn(rows, 'slow')).toEqual([]);
-});
-
 test('a tenant that cannot keep up is read by itself, and then with the others again', async () => {
   await log.create('slow');
   await log.create('quick');

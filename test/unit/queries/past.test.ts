@@ -4,7 +4,6 @@ import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import type { Row } from '#app/domain/spaces.js';
 import {
   type ChangesPage,
-  changedBetween,
   changeOf,
   changesAfter,
   historyOf,
@@ -76,24 +75,6 @@ const collected = async <Item>(items: AsyncIterable<Item>): Promise<Item[]> => {
   for await (const item of items) all.push(item);
   return all;
 };
-
-it('two moments differ by what the model differs by, each once', async () => {
-  await fc.assert(
-    fc.asyncProperty(events, fc.array(fc.tuple(fc.nat(), fc.nat()), { maxLength: 10 }), async (all, moments) => {
-      const { rows, space, snapshots, last } = await happened(all);
-      for (const [one, other] of moments) {
-        const [from = 0, to = 0] = [one % (last + 1), other % (last + 1)].sort((a, b) => a - b);
-        const [was, is] = [snapshots[from] ?? new Map(), snapshots[to] ?? new Map()];
-        const found = await collected(changedBetween(rows, space, [from, to]));
-        const shown = found.filter(({ id, isThere }) => (isThere || !is.has(id)) && differs(was.get(id), is.get(id)));
-        expect(shown.map(({ id }) => id).sort()).toEqual(differencesOf(was, is));
-        const rest = await collected(changedBetween(rows, space, [from, to], found[1]?.place));
-        expect(rest).toEqual(found.slice(found.length > 1 ? 2 : 0));
-      }
-    }),
-    random(40),
-  );
-});
 
 it('the history of a row has each change of it, the newest first, also when it is read from the middle', async () => {
   await fc.assert(

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { FairQueue, TooManyWaitingError } from '#app/supervision/fairQueue.js';
+import { FairQueue } from '#app/supervision/fairQueue.js';
 
 /** Work that ends when it is told to, and what has begun and ended so far. */
 function workshop(turns: FairQueue) {
@@ -36,16 +36,6 @@ describe('turns', () => {
     expect(begun).toEqual(['a1', 'b1', 'c1']);
     for (const name of ['c1', 'a1', 'b1', 'a2', 'b2']) await end(name);
     expect(await Promise.all(all)).toHaveLength(5);
-  });
-
-  test('what would wait beyond the limits is refused, and others go on', async () => {
-    const { run, end } = workshop(new FairQueue({ atOnce: 1, waitingOfGroup: 2 }));
-    const first = run('a', 'a1');
-    const waiting = [run('a', 'a2'), run('a', 'a3')];
-    await expect(run('a', 'a4')).rejects.toThrow(TooManyWaitingError);
-    waiting.push(run('b', 'b1'));
-    for (const name of ['a1', 'a2', 'b1', 'a3']) await end(name);
-    expect(await Promise.all([first, ...waiting])).toEqual(['a1', 'a2', 'a3', 'b1']);
   });
 
   test('work that fails gives its place to the next', async () => {
