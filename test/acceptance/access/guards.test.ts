@@ -219,16 +219,20 @@ describe('roles', () => {
   const mayCall = ({ method, template }: Guarded): readonly string[] =>
     (method === 'GET' ? READS : WRITES).find(([begin]) => template.startsWith(PLATFORM + begin))?.[1] ?? [];
 
+  /** Of paths that end like this. */
+  async function neededQueries(): Promise<ReadonlyMap<string, string>> {
+    const head = await run.service.logHead();
+    return new Map([
+      ['compare', `from=${head}&to=${head}`],
+      ['proof', `event=${ID}`],
+    ]);
+  }
+
   it.each<Role>(['admin', 'validator', 'auditor'])(
     '§5.1, §6: a person with the role %s may call what is theirs, and nothing else',
     async (role) => {
       const { token } = await addPerson(acme(), role, [role]);
-      const head = await run.service.logHead();
-      // Of paths that end like this, and need them.
-      const queries = new Map([
-        ['compare', `from=${head}&to=${head}`],
-        ['proof', `event=${ID}`],
-      ]);
+      const queries = await neededQueries();
       await expectAll(
         // A body of nothing is a whole request to some.
         guarded.filter(
@@ -249,11 +253,7 @@ describe('roles', () => {
 
   it('an API client that audits reads all that an auditor reads, and changes nothing', async () => {
     const token = await acme().auditToken();
-    const head = await run.service.logHead();
-    const queries = new Map([
-      ['compare', `from=${head}&to=${head}`],
-      ['proof', `event=${ID}`],
-    ]);
+    const queries = await neededQueries();
     await expectAll(
       guarded.filter(({ path }) => (path.startsWith(PLATFORM) || path.startsWith(ASSETS)) && !OWN.includes(path)),
       ({ method, path, template }) => ({

@@ -76,7 +76,19 @@ const beyond = (
 const texts = (count: number): readonly string[] => Array(count).fill('x');
 const text = (length: number): string => 'x'.repeat(length);
 
+const LONG = Array.from({ length: 16 }, (_, n) => `text_${n}`);
+beforeAll(async () => {
+  const fields = [
+    { name: 'code', type: 'String', required: true },
+    ...LONG.map((name) => ({ name, type: 'LongText' })),
+  ];
+  await acme().platformData('POST', '/asset-types', { name: 'dyn_text', unique_field: 'code', fields });
+});
+const megabyte = () =>
+  body({ code: 'A', ...Object.fromEntries(LONG.map((name) => [name, text(limits.MAX_LONG_TEXT_LENGTH)])) });
+
 const LIMITS: readonly Row[] = [
+  ['docs/limits.md', 'an event of more than a megabyte', 413, 'POST', `${ASSETS}/dyn_text/assets`, megabyte, '1000000'],
   beyond('MAX_HEADER_BYTES', 431, 'GET', ITEMS, (n) => asked(`filter[name]=${text(n)}`), ''),
   beyond('MAX_HEADER_BYTES', 431, 'GET', ITEMS, (n) => ({ headers: { 'x-filler': text(n) } }), ''),
   beyond('MAX_JSON_DEPTH', 400, 'POST', BATCH, (n) => raw('['.repeat(n))),
@@ -114,7 +126,6 @@ const PATHS: readonly Row[] = [
   `${ONE}/history/1`,
   `${ASSETS.toUpperCase()}/dyn_item/assets`,
   `${ASSETS}/dyn_item/ASSETS`,
-  `${ASSETS}/dyn_thing/assets`,
   `${ITEMS}/E1`,
   ONE,
   '/index.html',
@@ -204,10 +215,9 @@ const VALUES: readonly Row[] = [
 
 const QUERIES: readonly Row[] = [
   ['§4.3', 'page 0', 400, 'GET', ITEMS, asked('page=0'), 'page'],
-  ['§4.3', 'a field that is not there', 400, 'GET', ITEMS, asked('filter[nothing]=x'), '"nothing"'],
   ['§4.3', 'a field of every object', 400, 'GET', ITEMS, asked('filter[toString]=x'), '"toString"'],
   ['§4.3', 'SQL', 400, 'GET', ITEMS, { query: { 'filter[name" OR 1=1]': 'x' } }],
-  ...['nothing', 'description', 'id', '_batch_id', '', '--name', 'name desc'].map(
+  ...['description', 'id', '_batch_id', '', '--name', 'name desc'].map(
     (sort): Row => ['§4.3', `a sort by "${sort}"`, 400, 'GET', ITEMS, { query: { sort } }],
   ),
   ['§4.3', 'an empty filter', 400, 'GET', ITEMS, asked('filter[name]='), 'filter[name]'],

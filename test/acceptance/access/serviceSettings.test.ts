@@ -4,13 +4,17 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MAX_REQUESTS_IN_FLIGHT, MAX_WAITING_OF_TENANT } from '#app/domain/limits.js';
+import { addWebhook, approve, quickDelivery, validatedOrder } from '../export.js';
+import { Receiver } from '../receiver.js';
+import { expectInvalid } from '../refusals.js';
 import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
 
 const METRICS_TOKEN = 'scrape-3f9c1b7e5a2d4c68';
+const receiver = Receiver.ofTests();
 const run = useService({
   tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
-  env: { METRICS_TOKEN },
+  env: { METRICS_TOKEN, ...quickDelivery(receiver), WEBHOOK_CONCURRENCY: '2', WEBHOOK_ALLOWED_PORTS: '9443' },
 });
 const acme = () => run.tenant('acme');
 const ITEMS = `${ASSETS}/dyn_item/assets`;
@@ -53,6 +57,25 @@ describe('METRICS_TOKEN', () => {
     expect((await figures()).get('backup_last_timestamp_seconds')).toBe(last);
     await rm(directory, { recursive: true });
   });
+});
+
+it('WEBHOOK_CONCURRENCY deliveries are in work at once', async () => {
+  const [open, counts] = [new Set(), new Set<number>()];
+  receiver.reply('/busy', (nth) => (answer) => {
+    counts.add(open.add(nth).size);
+    setTimeout(() => answer.end('{}', () => open.delete(nth)), 50);
+  });
+  for (let n = 0; n < 6; n += 1) await addWebhook(acme(), receiver.url('/busy'));
+  await approve(acme(), (await validatedOrder(acme())).order.id);
+  await receiver.received('/busy', 6);
+  expect(Math.max(...counts)).toBeLessThanOrEqual(2);
+});
+
+it('WEBHOOK_ALLOWED_PORTS are those of public addresses', async () => {
+  const answer = await expectInvalid(run.service, ['url'], () =>
+    acme().platform('POST', '/webhooks', { body: { url: 'https://8.8.8.8/' } }),
+  );
+  expect(answer.text).toContain('on port 9443 only');
 });
 
 describe('requests whose bodies do not end', () => {

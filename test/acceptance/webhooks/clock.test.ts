@@ -4,15 +4,17 @@ import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { IDEMPOTENCY_KEY_HOURS } from '#app/domain/limits.js';
-import { addWebhook, approve, quickDelivery, validatedOrder } from '../export.js';
+import { addWebhook, approve, quickDelivery, validatedOrder, type Webhook } from '../export.js';
 import { askSession } from '../people.js';
 import { Receiver } from '../receiver.js';
+import { expectRefused } from '../refusals.js';
 import { type Service, startService } from '../service.js';
 
 const HOURS_MS = 3_600_000;
 
 let receiver: Receiver;
 let service: Service;
+let deliveredTo: Webhook;
 const acme = () => service.tenant('acme');
 const putClock = (aheadMs: number) => writeFile(`${service.dataDir}/clock`, String(aheadMs));
 
@@ -21,7 +23,13 @@ beforeAll(async () => {
   const clock = fileURLToPath(new URL('../clock.cjs', import.meta.url));
   service = await startService({
     tenants: { acme: 'dyn_stock_order' },
-    env: { ...quickDelivery(receiver), WEBHOOK_BACKOFF_MS: '0,1000', NODE_OPTIONS: `--require ${clock}` },
+    env: {
+      ...quickDelivery(receiver),
+      WEBHOOK_BACKOFF_MS: '0,1000',
+      TOKEN_TTL_SECONDS: '86400',
+      DELIVERY_LOG_DAYS: '3',
+      NODE_OPTIONS: `--require ${clock}`,
+    },
   });
   await putClock(2 * HOURS_MS);
   await service.restart();
@@ -39,7 +47,7 @@ it('an order reaches webhooks that were made, changed or enabled while the clock
   await acme().platformData('PUT', `/webhooks/${changed.id}`, { events });
   const enabled = await addWebhook(acme(), receiver.url('/enabled'), { events });
   for (const is of [false, true]) await acme().platformData('PUT', `/webhooks/${enabled.id}`, { enabled: is });
-  const tried = await addWebhook(acme(), receiver.url('/tried'), { events });
+  deliveredTo = await addWebhook(acme(), receiver.url('/tried'), { events });
   const early = await validatedOrder(acme());
   await approve(acme(), early.order.id);
   for (const path of ['/made', '/changed', '/enabled', '/tried']) await receiver.received(path, 1);
@@ -53,25 +61,24 @@ it('an order reaches webhooks that were made, changed or enabled while the clock
   await receiver.received('/tried', 3);
   // What the clock dated later than now is in a range without an end.
   const range = { from: '2020-01-01T00:00:00Z' };
-  await acme().platformData('POST', `/webhooks/${tried.id}/backfill`, range);
+  await acme().platformData('POST', `/webhooks/${deliveredTo.id}/backfill`, range);
   await receiver.received('/tried', 5);
 });
 
 it('an Idempotency-Key stands for its first request for a day, then for a new one', async () => {
-  const send = (token: string) =>
-    acme().postRecord('dyn_stock_order', { notes: 'once' }, { token, headers: { 'idempotency-key': 'k' } });
-  const token = await acme().token();
-  const [first, again] = [await send(token), await send(token)];
+  const send = () => acme().postRecord('dyn_stock_order', { notes: 'once' }, { headers: { 'idempotency-key': 'k' } });
+  const [first, again] = [await send(), await send()];
   expect([again.text, again.headers['idempotency-replayed']]).toEqual([first.text, 'true']);
   await putClock((IDEMPOTENCY_KEY_HOURS + 1) * HOURS_MS);
   await service.restart();
-  const later = await send(await acme().token('write:order_data'));
+  // The token is of a time when the clock was ahead.
+  const later = await send();
   expect(later.status).toBe(201);
   expect(later.headers['idempotency-replayed']).toBeUndefined();
   expect(later.headers.location).not.toBe(first.headers.location);
 });
 
-it('a first password is good for seven days, and an admin gives another one then', async () => {
+it('a first password is good for seven days, a token for TOKEN_TTL_SECONDS, a delivery log for DELIVERY_LOG_DAYS', async () => {
   const email = 'late@example.com';
   const user = { email, first_name: 'L', last_name: 'B', roles: ['validator'] };
   const made = z.object({ id: z.int(), password: z.string(), first_password_ends_at: z.iso.datetime() });
@@ -83,8 +90,12 @@ it('a first password is good for seven days, and an admin gives another one then
   expect((await askSession(acme(), email, invited.password)).status).toBe(200);
   await putClock(25 * HOURS_MS + 7 * 24 * HOURS_MS);
   await service.restart();
+  await expectRefused(service, 401, () => acme().getList('dyn_item'));
   const late = await askSession(acme(), email, invited.password);
   expect(late).toMatchObject({ status: 401, body: { error: expect.stringContaining('ask an admin') } });
   const { password } = await byAdmin(`/users/${invited.id}/password`, {});
   expect((await askSession(acme(), email, password)).status).toBe(200);
+  const token = await acme().signIn(acme().admin);
+  const { body } = await acme().platform('GET', `/webhooks/${deliveredTo.id}/deliveries`, { token });
+  expect(body).toMatchObject({ data: [] });
 });
