@@ -84,7 +84,6 @@ export function everyOperation(
     schemas = new Schemas(withTables(await wholeDocument(acme())));
   }, ENGINE_START_MS);
 
-  const item = (n: number) => ({ external_id: `I${n}`, name: `Item ${n}`, _batch_id: 'all' });
   const newOrder = async (parameter: string) => {
     ids[parameter] = (await validatedOrder(acme())).order.id;
   };
@@ -143,11 +142,10 @@ export function everyOperation(
     assets('GET /dyn_party/compare', { query: twoMoments }),
     assets('GET /dyn_party/operations'),
     assets('POST /dyn_party/operations/{operation_id}/undo'),
-    assets('POST /dyn_party/assets/batch', { body: () => ({ items: [item(1), item(3)] }) }),
     assets('POST /dyn_party/assets/clean-up'),
     assets('POST /dyn_party/syncs', { names: 'sync_id' }),
     assets('POST /dyn_party/assets/batch', {
-      body: () => ({ items: [{ ...item(1), name: 'Coffee', _batch_id: ids.sync_id }] }),
+      body: () => ({ items: [{ external_id: 'C-1002', name: 'Koffiehuis', _batch_id: ids.sync_id }] }),
     }),
     assets('POST /dyn_party/syncs/{sync_id}/commit'),
 
