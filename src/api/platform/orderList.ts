@@ -7,7 +7,7 @@ import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_COUNTED_ORDERS, MAX_COUNTED_PARTS, MAX_FILTER_VALUES } from '../../domain/limits.js';
 import { TO_DO } from '../../domain/order/decide.js';
 import { nameIn } from '../../domain/order/document.js';
-import type { FieldFilter, Filter } from '../../queries/asking.js';
+import type { Filter } from '../../queries/asking.js';
 import type { RecordQueries } from '../../queries/records.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { parseListQuery, searchIn, textIn } from '../assets/listQuery.js';
@@ -23,29 +23,38 @@ const SEARCHED_OF_ITEMS = ['name', 'external_id', 'sku', 'ean'];
 /** The newest with an item that is searched for: each order of them is compared with all orders. */
 const LINES_OF_ITEMS = 50;
 
-/** Orders that have the text in one of these fields, in their customer's name, in an item of theirs, or as their id. */
-async function searchFilter(
+/** Words of a search that are sought one by one, in any order; more are sought as one text. */
+const MAX_WORDS = 5;
+
+/** Orders that have each word in one of these fields, or all in their customer's name or in an item of theirs, or the text as id. */
+async function searchFilters(
   records: RecordQueries,
   tenant: Tenant,
   text: string,
   cancellation: Cancellation,
-): Promise<Filter> {
+): Promise<readonly Filter[]> {
+  const split = text.split(/\s+/);
+  const words = split.length > MAX_WORDS ? [text] : split;
   const orderType = assetTypeOf(tenant, tenant.orderModel);
   const fields = SEARCHED.filter((name) => findField(orderType, name)?.filterable === true);
-  const newest = async (table: string, field: string, anyOf: readonly FieldFilter[], limit = MAX_FILTER_VALUES) => {
-    const asked = { filters: [{ kind: 'any', anyOf }], direction: 'desc', limit } as const;
+  const newest = async (table: string, field: string, filters: readonly Filter[], limit = MAX_FILTER_VALUES) => {
+    const asked = { filters, direction: 'desc', limit } as const;
     const found = await records.listBehind({ tenant: tenant.name, table }, asked, cancellation);
     return { values: recordsIn(found.records).map((record) => nameIn(record, field)), isAll: found.next === undefined };
   };
-  const parties = await newest(CUSTOMER.table, CUSTOMER.key, textIn(['name'], text));
+  const inEach = (names: readonly string[]) =>
+    words.map((word): Filter => ({ kind: 'any', anyOf: textIn(names, word) }));
+  const parties = await newest(CUSTOMER.table, CUSTOMER.key, inEach(['name']));
   if (!parties.isAll)
     throw badRequest(`More than ${MAX_FILTER_VALUES} customers have this text in their names: give more of it.`);
-  const items = await newest('dyn_item', 'id', textIn(SEARCHED_OF_ITEMS, text));
+  const items = await newest('dyn_item', 'id', inEach(SEARCHED_OF_ITEMS));
   const ofItems = { kind: 'equals', field: 'item_id', anyOf: items.values } as const;
-  const lines = await newest('dyn_order_line', 'order_id', items.values.length > 0 ? [ofItems] : [], LINES_OF_ITEMS);
-  const ids = { kind: 'equals', field: 'id', anyOf: [text, ...new Set(lines.values)] } as const;
+  const lines =
+    items.values.length === 0 ? [] : (await newest('dyn_order_line', 'order_id', [ofItems], LINES_OF_ITEMS)).values;
+  const ids = { kind: 'equals', field: 'id', anyOf: [text, ...new Set(lines)] } as const;
   const named = { kind: 'equals', field: CUSTOMER.field, anyOf: parties.values } as const;
-  return { kind: 'any', anyOf: [...textIn(fields, text), ids, ...(parties.values.length > 0 ? [named] : [])] };
+  const whole = [ids, ...(parties.values.length > 0 ? [named] : [])];
+  return words.map((word) => ({ kind: 'any', anyOf: [...textIn(fields, word), ...whole] }));
 }
 
 export const problemsQuery = z.object({
@@ -95,7 +104,7 @@ export async function listOrders(
   const { query, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), others);
   const search = searchIn(parameters);
   const filters = [...query.filters];
-  if (search !== undefined) filters.push(await searchFilter(records, tenant, search, cancellation));
+  if (search !== undefined) filters.push(...(await searchFilters(records, tenant, search, cancellation)));
   if (problems !== undefined) filters.push({ kind: 'equals', field: 'processing_status', anyOf: TO_DO });
   const isOfAll = problems !== undefined || by !== undefined;
   const pageOf = <Order>(orders: readonly Order[]) =>

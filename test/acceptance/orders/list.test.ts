@@ -168,7 +168,8 @@ describe('search', () => {
     };
     expect(await find(' MOLEN')).toEqual([one, two, three]);
     expect(await find('molen', { 'filter[sales_order_id]': 'so' })).toEqual([one, three]);
-    expect(await find('de os')).toEqual([other]);
+    expect(await find('os  SLAGERIJ')).toEqual([other]);
+    expect(await find('molen 1')).toEqual([one]);
     expect(await find(two.toUpperCase())).toEqual([two]);
     expect(await find('nowhere')).toEqual([]);
     expect(await find('molen', { 'filter[processing_status]': 'completed' })).toEqual([]);
