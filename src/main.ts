@@ -133,7 +133,6 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
   };
   if (broker !== undefined)
     await check('The webhook jobs', () => relayedAnchor(broker), 'the message broker cannot be reached');
-  if (!isEmbedded) await check('The rows', () => keptCheckpoint(config), 'MongoDB cannot be reached');
 
   const stored = await openRowReads(config);
   const progress = new Progress(stored, {
@@ -141,6 +140,9 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
     maxStalenessSeconds: MAX_STALENESS_SECONDS,
   });
   const rows = parts.add(shownRows(stored, progress), (each) => each.close());
+  if (!isEmbedded) await check('The rows', () => keptCheckpoint(config), 'MongoDB cannot be reached');
+  else if (config.EVENTSTORE_URL !== undefined)
+    log.info('the rows are files of this machine: several machines need MONGODB_URL');
   if (isFollowing && isEmbedded) parts.add(await holdRows(config.DATA_DIR), (release) => release());
   const following = isFollowing
     ? parts.add(

@@ -51,6 +51,15 @@ it('says so when the port is taken', async () => {
   expect(code).toBe(1);
 });
 
+it('says so when MONGODB_URL cannot be used, and does not try to connect', async () => {
+  const MONGODB_URL = 'mongodb://ops:secret@127.0.0.1:1/assets?maxStalenessSeconds=90';
+  const { code, stderr } = await workplace.run(['start'], { MONGODB_URL, DATA_DIR: 'other', LOG_LEVEL: 'warn' });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'MONGODB_URL is refused: Primary read preference cannot be combined with maxStalenessSeconds.\n',
+  });
+});
+
 it('ends with 0 on SIGTERM, and a later start shows the address only, and has the records', async () => {
   expect(await service.stop()).toBe(0);
   const again = await workplace.start({}, '--demo');

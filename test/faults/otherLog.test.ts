@@ -75,7 +75,7 @@ async function outcomeIsStored(tenant: TenantClient, webhookId: string): Promise
 test('EVENTSTORE_URL of an empty server is refused, and nothing is written there; after a migration it is taken', async () => {
   const server = await EventStoreDouble.start();
   const { service, tenant } = await used(3);
-  const onServer = serviceOn(service.dataDir, { EVENTSTORE_URL: server.url });
+  const onServer = serviceOn(service.dataDir, { EVENTSTORE_URL: server.url, LOG_LEVEL: 'info' });
   const before = server.log.backup();
   expect(await refusal(onServer)).toMatch(/EVENTSTORE_URL is empty/);
   const made = await onServer.cli('tenant', 'create', 'other', '--order-model', 'dyn_stock_order');
@@ -85,6 +85,7 @@ test('EVENTSTORE_URL of an empty server is refused, and nothing is written there
   expect(await onServer.cli('migrate', '--from', service.dataDir, '--to', server.url)).toMatchObject({ code: 0 });
   // Read models and jobs of the embedded log are still there: their positions are none of this log.
   await onServer.start();
+  expect(onServer.log).toContain('several machines need MONGODB_URL');
   expect((await totalsUntilReady(onServer, seenBy(onServer, tenant))).at(-1)).toBe(3);
   await onServer.stop();
   expect(server.log.backup().filter(({ type }) => type === 'LogCreated')).toHaveLength(1);

@@ -1,5 +1,5 @@
 /** The connection to the server. It connects when needed, and throws the port's errors when the server is away. */
-import { MongoClient, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
+import { MongoClient, type MongoClientOptions, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { type Checkpoint, RowsUnavailableError } from '../../../ports/rowStore.js';
 import type { DefinitionDocument, StateDocument, TenantDocument } from './documents.js';
 
@@ -11,13 +11,15 @@ const TIMEOUT_MS = 2_000;
 /** After a failure all calls fail at once for so long, instead of waiting for the time-out again. */
 const FAIL_FAST_MS = 500;
 
-const OPTIONS = {
+const OPTIONS: MongoClientOptions = {
   appName: 'dynamic-assets',
-  // Whatever the URL says: a writer decides on what it reads, and an answered write is in the rows for good. On a secondary,
-  // progress would be of some time ago.
+  // Whatever the URL says: a writer decides on what it reads, and an answered write is in the rows for good.
   readPreference: 'primary',
+  readPreferenceTags: [],
   readConcernLevel: 'local',
-  writeConcern: { w: 'majority' },
+  w: 'majority',
+  wtimeoutMS: 0,
+  journal: true,
   retryWrites: true,
   ignoreUndefined: true,
   // The heartbeats find a server that hangs, and end what waits for it: a clean-up or an index may take minutes.
@@ -26,21 +28,30 @@ const OPTIONS = {
   heartbeatFrequencyMS: TIMEOUT_MS,
   waitQueueTimeoutMS: TIMEOUT_MS,
   socketTimeoutMS: 0,
-} as const;
+};
+
+/** A client that has yet to connect. @throws Error if the URL cannot be used */
+export function clientOf(url: string): MongoClient {
+  try {
+    return new MongoClient(url, OPTIONS).setMaxListeners(0);
+  } catch (error) {
+    throw new Error(`MONGODB_URL is refused: ${error instanceof Error ? error.message : error}.`, { cause: error });
+  }
+}
 
 /** Callers are told no more than that; operators, the cause. */
 const away = (said: string, error?: Error): RowsUnavailableError =>
   new RowsUnavailableError('The rows cannot be reached.', { cause: new Error(said, { cause: error }) });
 
-type Opened = { readonly client: MongoClient; readonly database: Database };
-
 export class MongoConnection {
-  #connecting: Promise<Opened> | undefined;
+  #connecting: Promise<Database> | undefined;
   #awayUntil = 0;
   #isClosed = false;
 
-  /** @param url `mongodb://127.0.0.1:27017/assets` */
-  constructor(private readonly url: string) {}
+  /** @param url `mongodb://127.0.0.1:27017/assets` @throws Error if it cannot be used, however often it is tried */
+  constructor(private readonly url: string) {
+    clientOf(url);
+  }
 
   /** @throws RowsUnavailableError when the server cannot be reached or does not answer; else what `work` throws */
   async run<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
@@ -48,8 +59,8 @@ export class MongoConnection {
     if (performance.now() < this.#awayUntil) throw away('MongoDB cannot be reached.');
     try {
       this.#connecting ??= this.#connect();
-      const { client, database } = await this.#connecting;
-      return await unlessLost(client, work(database));
+      const database = await this.#connecting;
+      return await unlessLost(database.client, work(database));
     } catch (error) {
       if (!(error instanceof Error && isPassing(error))) throw error;
       // A server that answers is there for the others.
@@ -59,11 +70,11 @@ export class MongoConnection {
   }
 
   /** A client that has not connected is not used again. */
-  async #connect(): Promise<Opened> {
-    const client = new MongoClient(this.url, OPTIONS).setMaxListeners(0);
+  async #connect(): Promise<Database> {
+    const client = clientOf(this.url);
     try {
       await client.connect();
-      return { client, database: databaseIn(client, this.url) };
+      return databaseIn(client, this.url);
     } catch (error) {
       this.#connecting = undefined;
       await client.close();
@@ -73,8 +84,8 @@ export class MongoConnection {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const opened = await this.#connecting?.catch(() => undefined);
-    await opened?.client.close();
+    const database = await this.#connecting?.catch(() => undefined);
+    await database?.client.close();
   }
 }
 
@@ -91,6 +102,7 @@ function unlessLost<Result>(client: MongoClient, work: Promise<Result>): Promise
 function databaseIn(client: MongoClient, url: string) {
   const db = client.db(/^\w+(\+srv)?:\/\/[^/]+\/[^?]/.test(url) ? undefined : DEFAULT_DATABASE);
   return {
+    client,
     states: db.collection<StateDocument>('rows'),
     tenants: db.collection<TenantDocument>('row_tenants'),
     definitions: db.collection<DefinitionDocument>('row_definitions'),
