@@ -1,5 +1,6 @@
 /** Several processes that write rows into one MongoDB, and what is cut, late or refused there. */
 import { setTimeout as wait } from 'node:timers/promises';
+import { Collection, MongoBulkWriteError } from 'mongodb';
 import { MongoConnection } from '#app/adapters/rows/mongodb/connection.js';
 import { openMongoRowReads } from '#app/adapters/rows/mongodb/reads.js';
 import { SHARES, Shares, shareOf } from '#app/adapters/rows/mongodb/shares.js';
@@ -247,7 +248,14 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     const acme = new Tenant(store, 'acme');
     await acme.apply({ kind: 'define', assetType: places });
     const [small, large] = [acme.row({ code: 'a' }), acme.row({ code: 'b', notes: 'x'.repeat(17_000_000) })];
-    await expect(acme.apply(acme.put(small), acme.put(large))).rejects.toThrow(RowRefusedError);
+    const named = `MongoDB refuses row ${large.id} of "places": `;
+    const refused = expect.objectContaining({ name: 'RowRefusedError', message: expect.stringContaining(named) });
+    await expect(acme.apply(acme.put(small), acme.put(large))).rejects.toEqual(refused);
+    // As a server that finds fault with one of them.
+    const writeErrors = { index: 1, code: 121, errmsg: 'Document failed validation' };
+    const fault = Object.assign(Object.create(MongoBulkWriteError.prototype), { writeErrors });
+    jest.spyOn(Collection.prototype, 'insertMany').mockRejectedValueOnce(fault);
+    await expect(acme.apply(acme.put(small), acme.put(large))).rejects.toEqual(refused);
     expect(await acme.ids({})).toEqual([]);
     await Promise.all([store.writer.close(), store.reads.close()]);
   });

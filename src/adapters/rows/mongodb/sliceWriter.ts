@@ -30,6 +30,8 @@ type Write<Kind extends RowWrite['kind']> = Extract<RowWrite, { kind: Kind }>;
 /** States that a piece of a clean-up ends. */
 const CLEANED_UP_AT_ONCE = 2_000;
 const DUPLICATE_KEY = 11_000;
+/** BadValue, FailedToParse, TypeMismatch, InvalidBSON, DocumentValidationFailure, too large: the server refuses this document. */
+const REFUSALS: readonly unknown[] = [2, 9, 14, 22, 121, 10_334, 17_419];
 
 /** The state that a row has after the writes so far. */
 type Head = Pick<StateDocument, 'i' | 'n' | 'f'>;
@@ -149,14 +151,16 @@ export class SliceWriter {
 
   /** Writes states that have begun, and ends, also of states that a slice which was cut had added. */
   async #flush(): Promise<void> {
+    const { states } = this.database;
     const spaces = [...this.#spaces.values()];
-    await this.#add(spaces.flatMap(({ begun }) => [...begun.values()]));
+    const added = spaces.flatMap(({ begun }) => [...begun.values()]);
+    if (added.length > 0) await written(added, states.insertMany(added, { ordered: false }));
     const changes = spaces.flatMap(({ s, ended }) =>
       [...grouped(ended)].map(([ids, end]) => ({
         updateMany: { filter: { s, _id: { $in: ids } }, update: { $set: end } },
       })),
     );
-    if (changes.length > 0) await this.database.states.bulkWrite(changes);
+    if (changes.length > 0) await states.bulkWrite(changes);
     for (const { begun, ended } of spaces) {
       begun.clear();
       ended.clear();
@@ -172,18 +176,6 @@ export class SliceWriter {
       })),
     );
     if (changes.length > 0) await this.database.states.bulkWrite(changes);
-  }
-
-  /** Those that are there already are the same. */
-  async #add(begun: readonly StateDocument[]): Promise<void> {
-    try {
-      if (begun.length > 0) await this.database.states.insertMany([...begun], { ordered: false });
-    } catch (error) {
-      // The driver sends none that is larger than the server takes.
-      if (error instanceof MongoInvalidArgumentError) throw new RowRefusedError(error.message, { cause: error });
-      const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
-      if (errors.length === 0 || errors.some(({ code }) => code !== DUPLICATE_KEY)) throw error;
-    }
   }
 
   /** A piece ends what has not ended yet; all that ended here is counted at the end, so that no piece has to be remembered. */
@@ -212,18 +204,35 @@ export class SliceWriter {
   }
 
   /** Computes again what is stored of the fields. @param instead in place of values that a state has */
-  async #rewrite({ definition }: Space, which: StateFilter, instead: Fields = {}): Promise<void> {
+  async #rewrite({ s, definition }: Space, which: StateFilter, instead: Fields = {}): Promise<void> {
     const { assetType, slots } = definition;
     const { states } = this.database;
-    for await (const { _id, d } of states.find(which, { projection: { d: 1 } })) {
+    for await (const { _id, i, d } of states.find(which, { projection: { i: 1, d: 1 } })) {
       const before: Fields = JSON.parse(d);
       const replaced = Object.entries(instead).filter(([name]) => Object.hasOwn(before, name));
       const fields = withoutNulls({ ...before, ...Object.fromEntries(replaced) });
       const gone = Object.fromEntries(Object.keys(slotValues(slots, before)).map((slot) => [slot, null]));
       const values = { k: keyOf(assetType, fields), d: JSON.stringify(fields), ...gone, ...slotValues(slots, fields) };
       // Not over what a later event has replaced.
-      await states.updateOne({ _id, d }, { $set: values });
+      const updateOne = { filter: { _id, d }, update: { $set: values } };
+      await written([{ s, i, d }], states.bulkWrite([{ updateOne }]));
     }
+  }
+}
+
+/** States that are there already are the same. @throws RowRefusedError naming the row that the server refuses or cannot be sent */
+async function written(states: readonly Pick<StateDocument, 's' | 'i' | 'd'>[], writing: Promise<unknown>) {
+  try {
+    await writing;
+  } catch (error) {
+    const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
+    if (errors.length > 0 && errors.every(({ code }) => code === DUPLICATE_KEY)) return;
+    const refused = errors.find(({ code }) => REFUSALS.includes(code));
+    const isTooLarge = error instanceof MongoInvalidArgumentError;
+    const state = isTooLarge ? states.toSorted((a, b) => b.d.length - a.d.length)[0] : states[refused?.index ?? -1];
+    if (state === undefined || !(error instanceof Error)) throw error;
+    const [reason, space] = [refused?.errmsg ?? error.message, state.s.split('.').at(-1)];
+    throw new RowRefusedError(`MongoDB refuses row ${state.i} of "${space}": ${reason}.`, { cause: error });
   }
 }
 
