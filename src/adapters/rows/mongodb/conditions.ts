@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Filter } from 'mongodb';
 import { type AssetType, findField } from '../../../domain/assetTypes/assetType.js';
-import type { FieldValue } from '../../../domain/assetTypes/fieldTypes.js';
+import { type FieldValue, fieldRules } from '../../../domain/assetTypes/fieldTypes.js';
 import { isSought, sortValue } from '../../../domain/spaces.js';
 import { type Condition, type FieldCondition, RowsUnavailableError, type Sort } from '../../../ports/rowStore.js';
 import type { Database } from './connection.js';
@@ -51,8 +51,7 @@ export const sortKey = (definition: Definition, field: string): string =>
 
 function textKey(definition: Definition, field: string): string {
   const type = findField(definition.assetType, field)?.type ?? 'String';
-  const isText = type !== 'Integer' && type !== 'Decimal' && type !== 'Boolean';
-  return `${isText ? 'a' : 'm'}${slotOf(definition, field)}`;
+  return `${fieldRules(type).sortsAs === 'text' ? 'a' : 'm'}${slotOf(definition, field)}`;
 }
 
 function equals(definition: Definition, name: string, value: FieldValue): StateFilter {

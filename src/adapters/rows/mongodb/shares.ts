@@ -50,9 +50,8 @@ export class Shares {
   /** Beats, and goes on with that in the background. @throws RowsUnavailableError */
   async start(): Promise<void> {
     const { goneAfterMs, onBeat } = this.#options;
-    const isAlone = await this.#beat();
     // Others hear of this process before it writes what was theirs.
-    if (!isAlone) this.#held = [];
+    if (await this.#beat()) this.#held = [];
     this.#timer = setInterval(() => {
       // One that fails does no harm: the next may succeed.
       this.#beating = this.#beating.then(() => this.#beat().then(onBeat, onBeat));
@@ -63,7 +62,7 @@ export class Shares {
     return this.#held;
   }
 
-  /** @returns false if there are others */
+  /** @returns whether there are others */
   #beat(): Promise<boolean> {
     const { owner, goneAfterMs } = this.#options;
     return this.#connection.run(async ({ writers }) => {
@@ -81,7 +80,7 @@ export class Shares {
       }
       const place = alive.sort().indexOf(owner);
       this.#held = ALL_SHARES.filter((share) => share % alive.length === place);
-      return alive.length === 1;
+      return alive.length > 1;
     });
   }
 

@@ -93,7 +93,17 @@ class MongoRowWriter extends StoredRows implements RowWriter {
   }
 
   swap(tenant: string): Promise<void> {
-    return this.connection.run((database) => swap(database, tenant));
+    return this.connection.run(async ({ tenants, garbage }) => {
+      const [copy, shown] = [await tenants.findOne({ _id: copyOf(tenant) }), await tenants.findOne({ _id: tenant })];
+      if (copy === null || shown === null) throw new RowsUnavailableError('These rows are removed.');
+      const { _id, ...rows } = copy;
+      // Not over rows that another process has made further.
+      const behind = { _id: tenant, generation: shown.generation, position: { $lte: copy.position } };
+      await noteGarbage(garbage, shown);
+      const { matchedCount } = await tenants.replaceOne(behind, { ...rows, state: 'running', parked: null });
+      if (matchedCount === 0) throw new OtherWriterError();
+      await tenants.deleteOne({ _id });
+    });
   }
 
   remove(tenant: string): Promise<void> {
@@ -115,8 +125,9 @@ class MongoRowWriter extends StoredRows implements RowWriter {
   /** The server mends its files itself. */
   async keep(checkpoint: Checkpoint | undefined): Promise<readonly RowsLostError[]> {
     if (checkpoint === undefined) return [];
-    const replaced = { replacement: checkpoint, upsert: true } as const;
-    const kept = this.#held().map((_id) => ({ replaceOne: { filter: { _id }, ...replaced } }));
+    const kept = this.#held().map((_id) => ({
+      replaceOne: { filter: { _id }, replacement: checkpoint, upsert: true },
+    }));
     if (kept.length > 0) await this.connection.run(({ checkpoints }) => checkpoints.bulkWrite(kept));
     return [];
   }
@@ -144,9 +155,8 @@ class MongoRowWriter extends StoredRows implements RowWriter {
       const isUsed = (await tenants.findOne({ generation: _id })) !== null;
       // Keys of its spaces lie between these.
       const s = { $gte: `${tenant}.${_id}.`, $lt: `${tenant}.${_id}/` };
-      const { deletedCount } = isUsed ? { deletedCount: 0 } : await states.deleteMany({ s });
       // A process that is late may have written more.
-      if (deletedCount === 0) await garbage.deleteOne({ _id });
+      if (isUsed || (await states.deleteMany({ s })).deletedCount === 0) await garbage.deleteOne({ _id });
     }
     this.#garbage = found.map(({ _id }) => _id);
   }
@@ -162,18 +172,6 @@ async function create(database: Database, id: string): Promise<TenantDocument> {
   const options = { upsert: true, returnDocument: 'after' } as const;
   const stored = await database.tenants.findOneAndUpdate({ _id: id }, { $setOnInsert: empty }, options);
   return stored ?? { _id: id, ...empty };
-}
-
-async function swap({ tenants, garbage }: Database, tenant: string): Promise<void> {
-  const [copy, shown] = [await tenants.findOne({ _id: copyOf(tenant) }), await tenants.findOne({ _id: tenant })];
-  if (copy === null || shown === null) throw new RowsUnavailableError('These rows are removed.');
-  const { _id, ...rows } = copy;
-  // Not over rows that another process has made further.
-  const behind = { _id: tenant, generation: shown.generation, position: { $lte: copy.position } };
-  await noteGarbage(garbage, shown);
-  const { matchedCount } = await tenants.replaceOne(behind, { ...rows, state: 'running', parked: null });
-  if (matchedCount === 0) throw new OtherWriterError();
-  await tenants.deleteOne({ _id });
 }
 
 /** The rows go later, when nobody reads them. */

@@ -140,12 +140,9 @@ export class TenantRows extends Connection {
       const { from, test } = this.#rest(now, set);
       return this.#numbers(now, from, test.text, orderSql(sort, space), [...test.cells, limit, offset]);
     }
-    const turned = sort.map(({ field, direction }) => ({
-      field,
-      direction: (direction === 'asc') === isFromEnd ? ('desc' as const) : ('asc' as const),
-    }));
     const where = `space = ${space.number} AND ${this.#isMember(now, set)}`;
-    const found = this.#numbers(now, `rows INDEXED BY ${index}`, where, orderSql(turned, space), [count, passed]);
+    const order = orderSql(isFromEnd ? sort.map(reversed) : sort, space);
+    const found = this.#numbers(now, `rows INDEXED BY ${index}`, where, order, [count, passed]);
     return isFromEnd ? found.toReversed() : found;
   }
 
@@ -279,17 +276,16 @@ export class TenantRows extends Connection {
 /** `text`: an expression that is 1, or 0 or NULL. */
 type Sql = { readonly text: string; readonly cells: readonly Cell[] };
 
-const joined = (all: readonly Sql[], by: ' AND ' | ' OR ', none: '1' | '0'): Sql => ({
-  text: all.map(({ text }) => `(${text})`).join(by) || none,
+const joined = (by: 'AND' | 'OR', all: readonly Sql[]): Sql => ({
+  text: all.map(({ text }) => `(${text})`).join(` ${by} `) || (by === 'AND' ? '1' : '0'),
   cells: all.flatMap(({ cells }) => cells),
 });
-const anyOf = (all: readonly Sql[]): Sql => joined(all, ' OR ', '0');
+const anyOf = (all: readonly Sql[]): Sql => joined('OR', all);
 
 const sqlOf = (conditions: readonly Condition[], space: Space, from: 'rows' | 'past' = 'rows'): Sql =>
   joined(
-    conditions.map((condition) => sqlOfOne(condition, space, from)),
-    ' AND ',
-    '1',
+    'AND',
+    conditions.map((each) => sqlOfOne(each, space, from)),
   );
 
 function sqlOfOne(condition: Condition, space: Space, from: 'rows' | 'past'): Sql {
@@ -310,6 +306,7 @@ function sqlOfOne(condition: Condition, space: Space, from: 'rows' | 'past'): Sq
 /** What a field is compared and sorted by: its column, or what `data` says. */
 export const valueSql = (space: Space, field: string): string => columnOf(space, field) ?? `sort_of('${field}', data)`;
 
+const reversed = ({ field, direction }: Sort): Sort => ({ field, direction: direction === 'asc' ? 'desc' : 'asc' });
 const orderSql = (sort: readonly Sort[], space: Space): string =>
   sort.map(({ field, direction }) => `${valueSql(space, field)} ${direction}`).join(', ');
 

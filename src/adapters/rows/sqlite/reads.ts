@@ -114,17 +114,13 @@ class ReaderThreads {
 
 // What is asked of the files of rows, and what is replied.
 
-type ReadQuestion<Kind extends 'rows' | 'page' | 'versions'> = {
-  readonly kind: Kind;
-  readonly space: string;
-  readonly query: Parameters<RowReads[Kind]>[1];
+type ReadQuestion = {
+  [Kind in 'rows' | 'page' | 'versions']: { kind: Kind; space: string; query: Parameters<RowReads[Kind]>[1] };
 };
 export type Question = { readonly tenant: string } & (
   | { readonly kind: 'progress' }
   | { readonly kind: 'spaces' }
-  | ReadQuestion<'rows'>
-  | ReadQuestion<'page'>
-  | ReadQuestion<'versions'>
+  | ReadQuestion[keyof ReadQuestion]
   | { readonly kind: 'makeIndex'; readonly space: string; readonly spec: string }
 );
 
