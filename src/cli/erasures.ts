@@ -162,10 +162,8 @@ async function eraseFrom(
     if (status === undefined) return [{ type: 'RecordChanged', data: { id, set: erased } }];
     // Without the values before.
     const changes = Object.fromEntries(Object.entries(erased).map(([name, to]) => [name, { from: null, to }] as const));
-    const data = { status: { from: status, to: status }, changes };
-    return [
-      id === orderId ? { type: 'OrderChanged', data } : { type: 'OrderPartChanged', data: { ...data, table, id } },
-    ];
+    const edit = id === orderId ? { changes } : { changed: [{ table, id, changes }] };
+    return [{ type: 'OrderEdited', data: { status: { from: status, to: status }, ...edit } }];
   };
   const { revision, events } = await writeStream(commands, caller, { stream, load, decide });
   return { stream, until: revision - events.length };

@@ -4,7 +4,7 @@
  */
 import { ACTIVITIES, type ActivityKind, type ReadEvent } from './eventTypes.js';
 import type { AccessEvent, DirectoryEvent } from './identity/events.js';
-import type { OrderEvent, StatusChange } from './order/events.js';
+import { type OrderEvent, type StatusChange, toldAs } from './order/events.js';
 import type { ReferenceTableEvent, SyncEvent } from './referenceTable/events.js';
 import { parseStream } from './streams.js';
 import type { DeliveryEvent } from './webhook/events.js';
@@ -47,7 +47,7 @@ type Told = Partial<Activity>;
  * @param counts of the rows that it changed
  */
 export function activityOf(event: ReadEvent, orderModel: string, counts: Counts): Activity | undefined {
-  const kind = ACTIVITIES.get(event.type);
+  const kind = ACTIVITIES.get(toldAs(event));
   const told = kind && toldOf(event, orderModel, counts);
   return told && { kind, ...told };
 }
@@ -80,18 +80,17 @@ function toldOf({ stream, metadata, ...read }: ReadEvent, orderModel: string, co
       if ('operationId' in data && data.operationId !== undefined) return undefined;
       return { table: rest, details: { batch_ids: [data.id] } };
     case 'OrderCreated':
-      return { ...order, details: { status: data.status } };
-    case 'OrderCreatedWithParts':
-      return { ...order, counts: countsOf(data.parts), details: { status: data.status } };
-    case 'OrderPartAdded':
-      return { table: data.table, orderId: rest, subject: of('record', data.id) };
-    case 'OrderPartChanged':
-      return { table: data.table, orderId: rest, subject: of('record', data.id), fields: namesIn(data.changes) };
-    case 'OrderPartsChanged':
-      return { ...order, counts: countsOf(data.added, data.changed, data.removed) };
-    case 'OrderChanged':
-      return { ...order, fields: namesIn(data.changes), details: moved(data) };
-    case 'OrderStatusChanged':
+      return { ...order, counts: data.parts && countsOf(data.parts), details: { status: data.status } };
+    case 'OrderEdited': {
+      const { changes, added = [], changed = [], removed, errorReason } = data;
+      const [part] = (changes ?? removed) ? [] : [...added, ...changed];
+      return {
+        ...(part ? { table: part.table, orderId: rest, subject: of('record', part.id) } : order),
+        counts: removed && countsOf(added, changed, removed),
+        fields: namesIn(changes ?? (part && 'changes' in part ? part.changes : {})),
+        details: (changes ?? errorReason) === undefined ? undefined : moved(data),
+      };
+    }
     case 'OrderApproved':
     case 'OrderRejected':
     case 'OrderExportFailed':

@@ -166,28 +166,24 @@ export function tableEffects({ type, data }: ReferenceTableEvent, space: string)
 }
 
 export function orderEffects(event: OrderEvent, id: string, orderModel: string): readonly RecordEffect[] {
-  if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
-    const { table, fields, status } = event.data;
-    const order = created(table, { id, fields: { ...fields, processing_status: status } });
-    return [order, ...(event.type === 'OrderCreated' ? [] : partEffects({ added: event.data.parts }))];
+  if (event.type === 'OrderCreated') {
+    const { table, fields, status, parts: added = [] } = event.data;
+    return [created(table, { id, fields: { ...fields, processing_status: status } }), ...partEffects({ added })];
   }
   if (event.type === 'OrderExportHeld') return [];
   const { status } = event.data;
   const order = (set: Fields): RecordEffect => {
     return { kind: 'patch', space: orderModel, id, set: { ...set, processing_status: status.to } };
   };
-  const moved = status.from === status.to ? [] : [order({})];
   switch (event.type) {
-    case 'OrderChanged':
-      return [changedFields(orderModel, id, { ...event.data.changes, processing_status: status })];
-    case 'OrderPartAdded':
-      return [...partEffects({ added: [event.data] }), ...moved];
-    case 'OrderPartChanged':
-      return [...partEffects({ changed: [event.data] }), ...moved];
-    case 'OrderPartsChanged':
-      return [...partEffects(event.data), order({})];
-    case 'OrderStatusChanged':
-      return [order({ error_reason: event.data.errorReason })];
+    case 'OrderEdited': {
+      const { changes, errorReason, removed } = event.data;
+      const own = changes && [changedFields(orderModel, id, { ...changes, processing_status: status })];
+      // A part that is added or changed by itself touches its order only where it moves it.
+      const touched = own === undefined && (removed !== undefined || status.from !== status.to) ? [order({})] : [];
+      const told = errorReason === undefined ? touched : [order({ error_reason: errorReason })];
+      return [...(own ?? []), ...partEffects(event.data), ...told];
+    }
     case 'OrderApproved': {
       const { approvedAt, approver } = event.data;
       return [order({ approved_at: approvedAt, approved_by: approver.id, error_reason: null })];
@@ -281,7 +277,8 @@ function ofKey({ stream, revision, position, data, metadata }: ReadEvent): reado
   const { key, occurredAt } = metadata;
   if (key === undefined) return [];
   const { category, rest } = parseStream(stream);
-  const subject = (data as { readonly id?: string }).id ?? (category === 'order' ? rest : null);
+  const { id, added = [] } = data as { readonly id?: string } & Partial<PartsChange>;
+  const subject = category === 'order' ? (added[0]?.id ?? rest) : (id ?? null);
   const counts = JSON.stringify(key.counts ?? {});
   const fields = { body: key.body, subject, revision, position, counts, used_at: occurredAt };
   return [created(KEYS.name, { id: key.id, fields })];

@@ -91,6 +91,7 @@ export const eventTypes = {
   SyncCommitted: { activity: 'sync.committed' },
   OrderCreated: { activity: 'order.created' },
   OrderCreatedWithParts: { activity: 'order.created' },
+  OrderEdited: {},
   OrderChanged: { activity: 'order.changed' },
   OrderPartAdded: { activity: 'order.part_added' },
   OrderPartChanged: { activity: 'order.part_changed' },

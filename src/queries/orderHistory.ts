@@ -1,7 +1,7 @@
 /** The history of an order: its stream in the log, told entry by entry, the oldest first. */
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_ENTRIES } from '../domain/limits.js';
-import type { OrderEvent } from '../domain/order/events.js';
+import { type OrderEvent, toldAs } from '../domain/order/events.js';
 import { changeOfOrder, type OrderChange } from '../domain/order/order.js';
 import { orderStream } from '../domain/streams.js';
 import type { EventStore, Revision } from '../ports/eventStore.js';
@@ -27,9 +27,10 @@ export async function* orderHistory(
     cancellation.throwIfCancelled();
     const asked = { from, to: Number.MAX_SAFE_INTEGER, maxCount: MAX_ENTRIES };
     const slice = await log.readSlice(orderStream(name, orderId), asked);
-    for (const { type: eventType, data, position, revision, id: eventId, metadata } of slice.events) {
+    for (const { type, data, position, revision, id: eventId, metadata } of slice.events) {
       const { occurredAt: at, actor, correlationId, causationId } = metadata;
-      const change = changeOfOrder({ type: eventType, data } as OrderEvent, orderModel, orderId);
+      const eventType = toldAs({ type, data });
+      const change = changeOfOrder({ type, data } as OrderEvent, orderModel, orderId);
       yield { position, revision, eventId, eventType, at, actor, correlationId, causationId, ...change };
       // To tell the changes of many lines takes a while.
       await nextTurn(name);

@@ -12,14 +12,41 @@ import { z } from 'zod';
 import { newId } from '#app/commands/clock.js';
 import { hashSecret } from '#app/commands/identity/secrets.js';
 import { SCOPES } from '#app/domain/identity/scopes.js';
-import { clientsStream, tableStream } from '#app/domain/streams.js';
+import { clientsStream, orderStream, tableStream } from '#app/domain/streams.js';
 import { appendByHand } from './logEvent.js';
 import { type CreatedTenant, Service } from './service.js';
 import { type Query, TenantClient } from './tenant.js';
 
 const FIXTURE = resolve('test/fixtures/dataDirectory');
 const OLD = { code: 'old', value: 'Old' };
-const ids = { unitCode: newId(), client: newId() };
+const ids = { unitCode: newId(), client: newId(), order: newId(), line: newId(), other: newId() };
+const line = { table: 'dyn_order_line', id: ids.line };
+const other = { table: 'dyn_order_line', id: ids.other, fields: { quantity: 7 } };
+const quantity = (from: number, to: number) => ({ changes: { quantity: { from, to } } });
+const notes = (from: string | null, to: string) => ({ changes: { notes: { from, to } } });
+const created = { table: 'dyn_stock_order', fields: {}, status: 'saved', parts: [other] };
+const [status, failed] = [
+  { from: 'saved', to: 'saved' },
+  { from: 'saved', to: 'submit_failed' },
+];
+const parts = { added: [], changed: [{ ...line, ...quantity(2, 3) }], removed: [other] };
+const report = { status: failed, errorReason: ['No stock'] };
+const edit = { ...notes('A', 'B'), ...parts, status: { from: 'submit_failed', to: 'saved' }, errorReason: null };
+/** Earlier releases had a type for each kind of edit; the last is of this one. Each with how the history and the activity tell it. */
+const edits: readonly (readonly [type: string, data: object, told: string, activity: string])[] = [
+  ['OrderCreatedWithParts', created, '> saved: quantity >7', 'order.created 1+0-0'],
+  ['OrderPartAdded', { ...line, fields: { quantity: 1 }, status }, 'saved > saved: quantity >1', 'order.part_added'],
+  [
+    'OrderPartChanged',
+    { ...line, ...quantity(1, 2), status },
+    'saved > saved: quantity 1>2',
+    'order.part_changed quantity',
+  ],
+  ['OrderPartsChanged', { ...parts, status }, 'saved > saved: quantity 7> quantity 2>3', 'order.parts_changed 0+1-1'],
+  ['OrderChanged', { ...notes(null, 'A'), status }, 'saved > saved: notes >A', 'order.changed notes'],
+  ['OrderStatusChanged', report, 'saved > submit_failed: No stock', 'order.status_changed'],
+  ['OrderEdited', edit, 'submit_failed > saved: notes A>B quantity 7> quantity 2>3', 'order.changed notes 0+1-1'],
+];
 let service: Service;
 let acme: TenantClient;
 
@@ -36,6 +63,7 @@ beforeAll(async () => {
   await append(clientsStream('acme'), 'ApiClientCreated', client);
   const unitCode = { id: ids.unitCode, fields: OLD };
   await append(table('dyn_unit_code'), 'BatchUpserted', batchOf('a\0\udc00', unitCode));
+  for (const [type, data] of edits) await append(orderStream('acme', ids.order), type, data);
 
   // A create with a key, answered by a release that kept answers in the log.
   const kept: CreatedTenant = JSON.parse(await readFile(join(FIXTURE, 'tenant.json'), 'utf8'));
@@ -73,8 +101,32 @@ test('records are what they were', async () => {
     })),
   );
   expect(await records('dyn_dock')).toMatchObject([{ code: 'D1' }]);
-  expect(await records('dyn_stock_order')).toMatchObject([{ sales_order_id: 'S1' }]);
+  expect(await records('dyn_stock_order')).toMatchObject([{ sales_order_id: 'S1' }, { notes: 'B' }]);
   expect(await records('dyn_unit_code', { sort: 'code' })).toMatchObject([{ code: 'old' }, { code: 'PCE' }]);
+});
+
+test('the history and the activity tell edits of an order as the releases did that wrote them', async () => {
+  const entry = z.looseObject({
+    event: z.string().optional(),
+    kind: z.string().optional(),
+    fields: z.array(z.string()).optional(),
+    counts: z.record(z.string(), z.number()).nullish(),
+    changes: z.array(z.object({ field: z.string(), from: z.unknown(), to: z.unknown() })).default([]),
+    reasons: z.array(z.string()).default([]),
+  });
+  const list = async (path: string) =>
+    z.object({ data: z.array(entry) }).parse((await acme.platform('GET', path)).body).data;
+  const history = (await list(`/orders/${ids.order}/history`)).map(({ event, status_from, status_to, ...step }) => {
+    const changes = step.changes.map(({ field, from, to }) => `${field} ${from ?? ''}>${to ?? ''}`);
+    return [event, `${status_from ?? ''} > ${status_to}: ${[...changes, ...step.reasons].join(' ')}`.trim()];
+  });
+  const activity = (await list(`/activity?order_id=${ids.order}`)).map(({ kind, fields = [], counts }) =>
+    [kind, ...fields, ...(counts ? [`${counts.created}+${counts.updated}-${counts.deleted}`] : [])].join(' '),
+  );
+  expect(history.map((step, n) => [...step, activity.at(-1 - n)])).toEqual(
+    edits.map(([type, , ...told]) => [type.replace('Edited', 'Changed'), ...told]),
+  );
+  expect((await records('dyn_order_line')).map(({ quantity }) => quantity)).toEqual([3]);
 });
 
 test('they are changed, filtered by and synchronised as any other', async () => {

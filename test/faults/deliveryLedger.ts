@@ -34,10 +34,11 @@ type Data = {
 };
 
 /** The kinds of an event in the order in which they are told (docs/events.md). */
-function kindsOf(type: string, status: Data['status']): readonly string[] {
+function kindsOf(type: string, { status, ...data }: Data): readonly string[] {
   const kinds: string[] = [];
   if (type === 'OrderCreated') kinds.push('order.created');
-  if (['OrderChanged', 'OrderPartAdded', 'OrderPartChanged'].includes(type)) kinds.push('order.updated');
+  const isStatusAlone = ['added', 'changed', 'changes'].every((name) => !Object.hasOwn(data, name));
+  if (type === 'OrderEdited' && !isStatusAlone) kinds.push('order.updated');
   if (typeof status === 'object' && status.from !== status.to) kinds.push('order.status_changed');
   if (type === 'OrderApproved') kinds.push('order.approved');
   if (type === 'OrderExportFailed') kinds.push('order.export_failed');
@@ -89,9 +90,9 @@ export class DeliveryLedger {
     return [...missing, ...open.map((delivery) => `open: ${JSON.stringify(delivery)}`)];
   }
 
-  #order(orderId: string, event: { type: string; id: string; revision: number }, { status }: Data): void {
+  #order(orderId: string, event: { type: string; id: string; revision: number }, data: Data): void {
     if (event.type === 'OrderApproved') this.approved.add(orderId);
-    for (const kind of kindsOf(event.type, status)) {
+    for (const kind of kindsOf(event.type, data)) {
       for (const { webhookId, path, kinds } of this.#subscriptions) {
         if (!kinds.includes(kind)) continue;
         const due = { webhookId, path, kind, orderId, sourceEventId: event.id, sourceRevision: event.revision };

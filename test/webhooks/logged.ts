@@ -39,8 +39,11 @@ export const created: Happened = {
   type: 'OrderCreated',
   data: { table: 'dyn_stock_order', fields: {}, status: SAVED },
 };
-export const changed: Happened = { type: 'OrderChanged', data: { changes: {}, status: stays } };
-export const saved: Happened = { type: 'OrderPartAdded', data: { status: { from: SAVED, to: 'saved' } } };
+export const changed: Happened = { type: 'OrderEdited', data: { changes: {}, status: stays } };
+export const saved: Happened = {
+  type: 'OrderEdited',
+  data: { added: [], status: { from: SAVED, to: 'saved' } },
+};
 export const approved: Happened = { type: 'OrderApproved', data: { status: { from: 'validated', to: 'submitted' } } };
 export const exportFailed: Happened = {
   type: 'OrderExportFailed',

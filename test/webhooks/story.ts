@@ -11,6 +11,7 @@ import { cleanUpTable } from '#app/commands/referenceTables/cleanUps.js';
 import type { Webhook } from '#app/domain/identity/directory.js';
 import type { User } from '#app/domain/identity/events.js';
 import { endExport } from '#app/domain/order/decide.js';
+import { toldAs } from '#app/domain/order/events.js';
 import { orderStream, tableStream } from '#app/domain/streams.js';
 import type { WebhookEventKind } from '#app/domain/webhook/catalogue.js';
 import type { DeliverySubject } from '#app/domain/webhook/events.js';
@@ -103,9 +104,9 @@ export class Story {
     return this.#inside.eventStore.readStream(orderStream(this.#tenant, orderId));
   }
 
-  /** A delivery about the last event of the type. */
+  /** A delivery about the last event that is told as of the type. */
   async ofOrder(kind: WebhookEventKind, orderId: string, type: string): Promise<DeliverySubject> {
-    const event = (await this.orderEvents(orderId)).findLast((each) => each.type === type);
+    const event = (await this.orderEvents(orderId)).findLast((each) => toldAs(each) === type);
     if (event === undefined) throw new Error(`The order has no ${type}.`);
     return { webhookId: webhook.id, kind, orderId, sourceEventId: event.id, sourceRevision: event.revision };
   }

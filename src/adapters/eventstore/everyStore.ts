@@ -1,6 +1,7 @@
 /** The same in every event store: appends are checked, the log has an id, and readers see events as they are now. */
 import { randomUUID } from 'node:crypto';
 import { type EventTypes, SCHEMA_VERSION, UnreadableEventError } from '../../domain/eventTypes.js';
+import { upcast } from '../../domain/order/events.js';
 import { LOG_STREAM } from '../../domain/streams.js';
 import {
   AppendTooLargeError,
@@ -135,7 +136,7 @@ export async function withCurrentEvents(log: EventLog, types: EventTypes): Promi
   const current = mapped(log, (event) => {
     const stored = { type: event.type, schemaVersion: event.metadata.schemaVersion };
     if (!isReadable(stored)) throw new UnreadableEventError([stored]);
-    return erasures.redact(event);
+    return upcast(erasures.redact(event));
   });
   return {
     ...current,

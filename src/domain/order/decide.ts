@@ -10,6 +10,7 @@ import {
   type Delivery,
   type ExportSnapshot,
   FAILED,
+  type OrderEdit,
   type OrderEvent,
   type OrderStatus,
   type PartFields,
@@ -29,47 +30,46 @@ const refuse = (field: string, message: string): OrderDecision => ({ kind: 'inva
 const conflict = (message: string): OrderDecision => ({ kind: 'conflict', message });
 const accept = (...events: OrderEvent[]): OrderDecision => ({ kind: 'accepted', events });
 
-const stay = (order: Order): StatusChange => ({ from: order.status, to: order.status });
 const move = (order: Order, to: OrderStatus): StatusChange => ({ from: order.status, to });
 
 /** Orders that validators work on. */
 export const TO_DO: readonly OrderStatus[] = ['pending_validation', 'saved', 'validated', 'submit_failed', FAILED];
 
 /** What people do with an order, and the states in which they may. */
-const STATES_OF = {
+export const ACTIONS = ['save', 'approve', 'reject'] as const;
+type OrderAction = (typeof ACTIONS)[number];
+const STATES_OF: { readonly [action in OrderAction]: readonly OrderStatus[] } = {
   save: [...TO_DO, 'rejected'],
   approve: ['validated', FAILED],
   reject: TO_DO,
-} satisfies { readonly [action: string]: readonly OrderStatus[] };
-type OrderAction = keyof typeof STATES_OF;
-export const ACTIONS: readonly OrderAction[] = ['save', 'approve', 'reject'];
+};
 
-const mayBe = (action: OrderAction, status: OrderStatus): boolean =>
-  (STATES_OF[action] as readonly OrderStatus[]).includes(status);
+const mayBe = (action: OrderAction, status: OrderStatus): boolean => STATES_OF[action].includes(status);
 
 export const actionsOn = (status: OrderStatus): readonly OrderAction[] =>
   ACTIONS.filter((action) => mayBe(action, status));
 
-export function createOrder(
-  assetType: AssetType,
-  input: RecordInput,
-  parts: readonly PartFields[] = [],
-): OrderDecision {
+export function createOrder(assetType: AssetType, input: RecordInput, parts: readonly PartFields[]): OrderDecision {
   const { processing_status: sent, ...fields } = input.fields;
   const status = (sent as OrderStatus | null | undefined) ?? 'pending_validation';
   const data = { table: assetType.name, fields: withoutNulls(fields), status };
-  return accept(
-    parts.length === 0 ? { type: 'OrderCreated', data } : { type: 'OrderCreatedWithParts', data: { ...data, parts } },
-  );
+  return accept({ type: 'OrderCreated', data: parts.length === 0 ? data : { ...data, parts } });
 }
 
-/** A submitted or completed order changes only together with its status. */
-const isClosed = ({ status }: Order): boolean => status === 'submitted' || status === 'completed';
-
-const acceptChange = (order: Order, ...events: OrderEvent[]): OrderDecision =>
-  isClosed(order) && events.length > 0
-    ? conflict(`An order that is ${order.status} is changed only together with its processing_status: send one too.`)
-    : accept(...events);
+/**
+ * A change of parts makes an order `saved`, except a new one, which is still being filled. A submitted or completed order changes
+ * only together with its status, `sent` with it.
+ */
+function edit(order: Order, what: Omit<OrderEdit, 'status'>, sent?: OrderStatus): OrderDecision {
+  const { status } = order;
+  const { errorReason, ...edited } = what;
+  const isEdited = Object.keys(edited).length > 0;
+  if (!isEdited && errorReason === undefined) return accept();
+  if (isEdited && sent === undefined && (status === 'submitted' || status === 'completed'))
+    return conflict(`An order that is ${status} is changed only together with its processing_status: send one too.`);
+  const isSaved = isEdited && (status !== 'pending_validation' || edited.changes !== undefined);
+  return accept({ type: 'OrderEdited', data: { status: move(order, sent ?? (isSaved ? 'saved' : status)), ...what } });
+}
 
 /**
  * PUT on an order. With nothing but the status (and its reasons) it is the status update of spec §4.9;
@@ -81,36 +81,23 @@ export function updateOrder(order: Order, orderId: string, input: RecordInput, p
   if (sent === null) return refuse('processing_status', 'The processing_status field must not be null.');
   const set = changedFields(order.fields, rest);
   const status = sent as OrderStatus | undefined;
-  const events: OrderEvent[] = [];
-  let now = order;
-  if (Object.keys(set).length > 0) {
-    const moved = status === undefined ? move(now, 'saved') : stay(now);
-    events.push({ type: 'OrderChanged', data: { changes: changesOf(order.fields, set), status: moved } });
-    now = { ...now, status: moved.to };
-  }
-  if (parts.added.length + parts.changed.length + parts.removed.length > 0) {
-    const moved = status === undefined ? statusAfterPartChange(now) : stay(now);
-    events.push({ type: 'OrderPartsChanged', data: { ...parts, status: moved } });
-    now = { ...now, status: moved.to };
-  }
-  if (status === undefined && events.length > 0 && isClosed(order)) return acceptChange(order, ...events);
-  if (status !== undefined || errorReason !== undefined) {
-    const reasons = errorReason === undefined ? reasonsKept(order, status) : (errorReason as readonly string[] | null);
-    const moved = move(now, status ?? now.status);
-    if (moved.to !== moved.from || JSON.stringify(reasons) !== JSON.stringify(order.fields.error_reason ?? null))
-      events.push({ type: 'OrderStatusChanged', data: { status: moved, errorReason: reasons } });
-  }
-  return accept(...events);
+  const before = errorReasonsOf(order);
+  // A status other than `submit_failed` clears the reasons of an earlier failure.
+  const kept = status === undefined || status === 'submit_failed' ? before : null;
+  const reasons = errorReason === undefined ? kept : (errorReason as readonly string[] | null);
+  const isMoved = status !== undefined && status !== order.status;
+  const what = {
+    ...(Object.keys(set).length > 0 && { changes: changesOf(order.fields, set) }),
+    ...(Object.values(parts).some((list) => list.length > 0) && parts),
+    ...((isMoved || JSON.stringify(reasons) !== JSON.stringify(before)) && { errorReason: reasons }),
+  };
+  return edit(order, what, status);
 }
 
 const OTHER_ID = 'The id differs from the one in the path.';
 
 const errorReasonsOf = ({ fields }: Order): readonly string[] | null =>
   Array.isArray(fields.error_reason) ? fields.error_reason : null;
-
-/** A status other than `submit_failed` clears the reasons of an earlier failure. */
-const reasonsKept = (order: Order, status: OrderStatus | undefined): readonly string[] | null =>
-  status === undefined || status === 'submit_failed' ? errorReasonsOf(order) : null;
 
 /** A person's save: the order becomes `saved`, or `validated` if the body says so and the order has all that an export needs. */
 export function saveOrder(
@@ -147,8 +134,7 @@ export function addPart(order: Order, assetType: AssetType, input: RecordInput, 
   const parentId = String(ownValue(input.fields, parent?.field ?? ''));
   if (parent !== undefined && parent.table !== order.table && order.parts.get(parentId)?.table !== parent.table)
     return refuse(parent.field, unknownParent(parent.field));
-  const data = { table, id, fields: withoutNulls(input.fields), status: statusAfterPartChange(order) };
-  return acceptChange(order, { type: 'OrderPartAdded', data });
+  return edit(order, { added: [{ table, id, fields: withoutNulls(input.fields) }] });
 }
 
 export function updatePart(order: Order, assetType: AssetType, id: string, input: RecordInput): OrderDecision {
@@ -159,20 +145,13 @@ export function updatePart(order: Order, assetType: AssetType, id: string, input
   if (Object.hasOwn(set, parent))
     return refuse(parent, `The ${parent} field cannot be changed: a part stays with its order.`);
   if (Object.keys(set).length === 0) return accept();
-  const data = { table: assetType.name, id, changes: changesOf(before, set), status: statusAfterPartChange(order) };
-  return acceptChange(order, { type: 'OrderPartChanged', data });
+  return edit(order, { changed: [{ table: assetType.name, id, changes: changesOf(before, set) }] });
 }
 
 /** Removes a part, with the parts that belong to it. */
 export function removePart(order: Order, partId: string, assetTypes: AssetTypes): OrderDecision {
-  const removed = withDescendants(assetTypes, order.parts, ({ id }) => id === partId);
-  const data = { added: [], changed: [], removed, status: statusAfterPartChange(order) };
-  return acceptChange(order, { type: 'OrderPartsChanged', data });
+  return edit(order, { removed: withDescendants(assetTypes, order.parts, ({ id }) => id === partId) });
 }
-
-/** A change of parts makes an order `saved`, except a new one, which is still being filled. */
-const statusAfterPartChange = (order: Order): StatusChange =>
-  order.status === 'pending_validation' ? stay(order) : move(order, 'saved');
 
 export const unknownParent = (field: string): string => `The ${field} field names no known record.`;
 
@@ -221,6 +200,7 @@ export function endExport(
     const reasons = [...before, ...failure].slice(0, MAX_LIST_ENTRIES);
     return accept({ type: 'OrderExportFailed', data: { status: move(order, FAILED), reasons, webhookId, deliveryId } });
   }
-  const [status, reasons] = lackedBy.length === 1 ? [move(order, 'submitted'), []] : [stay(order), before];
+  const [status, reasons] =
+    lackedBy.length === 1 ? [move(order, 'submitted'), []] : [move(order, order.status), before];
   return accept({ type: 'OrderExportDelivered', data: { approvalEventId, webhookId, deliveryId, status, reasons } });
 }

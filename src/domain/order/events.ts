@@ -85,20 +85,19 @@ export type PartsChange = {
   readonly removed: readonly PartFields[];
 };
 
+/**
+ * One request's change of an order's fields, parts and status (spec §4.9), without what is not concerned. Lists of parts have
+ * `removed` even if it is empty; a part that is added or changed by itself has it not.
+ */
+export type OrderEdit = Moved &
+  Partial<PartsChange> & { readonly changes?: Changes; readonly errorReason?: readonly string[] | null };
+
 /** The end of an export to one webhook. */
 export type Delivery = { readonly webhookId: string; readonly deliveryId: string };
 
 export type OrderEvent =
-  | EventOf<'OrderCreated', Created>
-  /** A type of its own, so that releases that do not know parts here stop at it, and still read all other orders. */
-  | EventOf<'OrderCreatedWithParts', Created & { readonly parts: readonly PartFields[] }>
-  | EventOf<'OrderChanged', Moved & { readonly changes: Changes }>
-  /** A part: an order line, or a consignment, goods, an allowance or charge. */
-  | EventOf<'OrderPartAdded', Moved & PartFields>
-  | EventOf<'OrderPartChanged', Moved & PartChanges>
-  | EventOf<'OrderPartsChanged', Moved & PartsChange>
-  /** A status was reported or set (spec §4.9). */
-  | EventOf<'OrderStatusChanged', Moved & { readonly errorReason: readonly string[] | null }>
+  | EventOf<'OrderCreated', Created & { readonly parts?: readonly PartFields[] }>
+  | EventOf<'OrderEdited', OrderEdit>
   | OrderApproved
   | EventOf<'OrderRejected', Moved & Reasons>
   /** The last delivery attempt to a webhook failed (spec §3, §6.4): the validators have the order again. */
@@ -107,3 +106,34 @@ export type OrderEvent =
   | EventOf<'OrderExportDelivered', Moved & Reasons & Delivery & { readonly approvalEventId: string }>
   /** Written by earlier releases only: an export waits for its disabled webhook. */
   | EventOf<'OrderExportHeld', Moved>;
+
+/** The upcast: an event of an earlier release, which had a type for each kind of edit, as it is written now. */
+export function upcast<Event extends EventOf<string, unknown>>(event: Event): Event {
+  switch (event.type) {
+    case 'OrderCreatedWithParts':
+      return { ...event, type: 'OrderCreated' };
+    case 'OrderChanged':
+    case 'OrderPartsChanged':
+    case 'OrderStatusChanged':
+      return { ...event, type: 'OrderEdited' };
+    case 'OrderPartAdded':
+    case 'OrderPartChanged': {
+      const { status, ...part } = event.data as OrderEdit;
+      const edit = event.type === 'OrderPartAdded' ? { added: [part] } : { changed: [part] };
+      return { ...event, type: 'OrderEdited', data: { status, ...edit } };
+    }
+    default:
+      return event;
+  }
+}
+
+/** What people read as its type: an edit goes by what it edits, under the names from before there was one event for all. */
+export function toldAs({ type, data }: EventOf<string, unknown>): string {
+  if (type === 'OrderCreated') return Object.hasOwn(data as object, 'parts') ? 'OrderCreatedWithParts' : type;
+  if (type !== 'OrderEdited') return type;
+  const { changes, added, changed, removed } = data as OrderEdit;
+  if (changes !== undefined) return 'OrderChanged';
+  if (removed !== undefined) return 'OrderPartsChanged';
+  if (added !== undefined) return 'OrderPartAdded';
+  return changed === undefined ? 'OrderStatusChanged' : 'OrderPartChanged';
+}

@@ -33,7 +33,7 @@ export function evolve(
   event: OrderEvent,
   { id, at }: { readonly id: string; readonly at: string },
 ): Order {
-  if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
+  if (event.type === 'OrderCreated') {
     const { table, status } = event.data;
     const empty = { table, status, fields: {}, parts: new Map(), lackedBy: [], createdAt: at, updatedAt: at };
     return withRows(empty, orderEffects(event, '', table), at);
@@ -124,7 +124,6 @@ function changesIn(effect: RecordEffect): readonly FieldChange[] {
 }
 
 function reasonsOf({ type, data }: OrderEvent): readonly string[] {
-  if (type === 'OrderStatusChanged') return data.errorReason ?? [];
   if (type === 'OrderApproved') return data.override === undefined ? [] : [data.override.reason];
-  return 'reasons' in data ? data.reasons : [];
+  return ('reasons' in data ? data.reasons : 'errorReason' in data && data.errorReason) || [];
 }

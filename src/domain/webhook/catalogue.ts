@@ -1,8 +1,8 @@
 /** The kinds of events that a webhook can subscribe to (spec §6); docs/webhook-events.md has their bodies. */
 import type { EventOf } from '../eventTypes.js';
-import type { OrderStatus, StatusChange } from '../order/events.js';
+import { type OrderStatus, type StatusChange, toldAs } from '../order/events.js';
 
-/** The types of events of the log that cause each kind. */
+/** The events of the log that cause each kind, as people read their types. */
 const CAUSES = {
   'order.created': ['OrderCreated', 'OrderCreatedWithParts'],
   'order.updated': ['OrderChanged', 'OrderPartAdded', 'OrderPartChanged', 'OrderPartsChanged'],
@@ -19,15 +19,14 @@ export type WebhookEventKind = keyof typeof CAUSES;
 const isKind = (name: string): name is WebhookEventKind => Object.hasOwn(CAUSES, name);
 export const WEBHOOK_EVENT_KINDS: readonly WebhookEventKind[] = Object.keys(CAUSES).filter(isKind);
 
-/**
- * The kinds of an event of the log, in the order of `WEBHOOK_EVENT_KINDS`: one event may have several, most have none.
- */
+/** The kinds of an event, in the order of `WEBHOOK_EVENT_KINDS`: one event may have several, most have none. */
 export function kindsOf({ type, data }: EventOf<string, unknown>): readonly WebhookEventKind[] {
   // A new order has no status before.
   const { status } = (data ?? {}) as { readonly status?: StatusChange | OrderStatus };
   const isMoved = type.startsWith('Order') && typeof status === 'object' && status.from !== status.to;
+  const told = toldAs({ type, data });
   const isCaused = (kind: WebhookEventKind) =>
-    CAUSES[kind].some((cause) => cause === type) || (isMoved && kind === 'order.status_changed');
+    CAUSES[kind].some((cause) => cause === told) || (isMoved && kind === 'order.status_changed');
   return WEBHOOK_EVENT_KINDS.filter(isCaused);
 }
 

@@ -1,6 +1,7 @@
 /** What an auditor is told of an event. */
 import { activityOf } from '#app/domain/activity.js';
 import { eventTypes } from '#app/domain/eventTypes.js';
+import { upcast } from '#app/domain/order/events.js';
 import { readEvent } from './readEvent.js';
 
 const NOTHING = { created: 0, updated: 0, seen: 0, deleted: 0 };
@@ -8,7 +9,7 @@ const ORDER = '0198c1f2-0000-7000-8000-000000000001';
 const RECORD = '0198c1f2-0000-7000-8000-000000000002';
 
 const told = (stream: string, type: string, data: unknown, actor = 'client') =>
-  activityOf(readEvent({ stream, type, data, kind: actor }), 'dyn_stock_order', NOTHING);
+  activityOf(upcast(readEvent({ stream, type, data, kind: actor })), 'dyn_stock_order', NOTHING);
 
 /** Types of no tenant, that nobody asked for, or that another event tells of. */
 const UNTOLD = [

@@ -2,6 +2,7 @@
 import { stockModel } from '#app/domain/assetTypes/standardTables.js';
 import { effectsOf } from '#app/domain/effects.js';
 import { eventTypes } from '#app/domain/eventTypes.js';
+import { upcast } from '#app/domain/order/events.js';
 import { packIds } from '#app/domain/referenceTable/events.js';
 import { SERVICE_SPACES } from '#app/domain/spaces.js';
 
@@ -37,7 +38,7 @@ const eventOf = (stream: keyof typeof STREAMS, type: string, data: unknown) => (
   },
 });
 const rowsOf = (stream: keyof typeof STREAMS, type: string, data: unknown) =>
-  effectsOf(eventOf(stream, type, data), known).rows;
+  effectsOf(upcast(eventOf(stream, type, data)), known).rows;
 
 const own = { name: 'dyn_own', fields: [{ name: 'external_id', type: 'String' }] };
 const field = { name: 'shade', label: 'Shade', type: 'String', required: false, filterable: true, sortable: true };
@@ -64,6 +65,7 @@ const session = `sync-session-${TEA}`;
 /** Their rows are compared with the domain in test/property/rows.test.ts. */
 const BY_PROPERTY = [
   'OrderCreated',
+  'OrderEdited',
   'OrderChanged',
   'OrderPartAdded',
   'OrderPartChanged',
@@ -262,7 +264,7 @@ test.each([
   ['order', 'OrderPartAdded', { ...part, status: stayed }, { subject: PART }, {}],
   ['item', 'TableCleanedUp', { batchId: 'b', deleted: 2 }, { counts: '{"deleted":2}' }, { counts: { deleted: 2 } }],
 ] as const)('an event of %s with an Idempotency-Key notes its use: %s', (stream, type, data, use, more) => {
-  const event = eventOf(stream, type, data);
+  const event = upcast(eventOf(stream, type, data));
   const key = { id: TEA, body: 'hash', ...more };
   const keyed = effectsOf({ ...event, metadata: { ...event.metadata, key } }, known);
   const [noted] = keyed.rows.slice(-1);

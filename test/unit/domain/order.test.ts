@@ -25,7 +25,7 @@ const statusChanged = (
   from: Order['status'],
   to: Order['status'],
   errorReason: readonly string[] | null = null,
-): OrderEvent => ({ type: 'OrderStatusChanged', data: { status: { from, to }, errorReason } });
+): OrderEvent => ({ type: 'OrderEdited', data: { status: { from, to }, errorReason } });
 const approved: OrderEvent = {
   type: 'OrderApproved',
   data: { status: { from: 'validated', to: 'submitted' }, approvedAt: THEN, approver, snapshot },
@@ -63,7 +63,7 @@ describe('§6.4 an export', () => {
   const failed = (order: Order, id = 'w', approval = 'event-1', reasons: readonly string[] = [`${id}: HTTP 500`]) =>
     endExport(order, approval, { webhookId: id, deliveryId: `d-${id}` }, reasons);
 
-  const saved: OrderEvent = { type: 'OrderChanged', data: { changes: {}, status: { from: 'submitted', to: 'saved' } } };
+  const saved: OrderEvent = { type: 'OrderEdited', data: { changes: {}, status: { from: 'submitted', to: 'saved' } } };
   const again: OrderEvent = { ...approved, data: { ...approved.data, status: { from: 'saved', to: 'submitted' } } };
   test.each<[string, readonly OrderEvent[], string, number]>([
     ['of another approval', inExport, 'another', 0],

@@ -1,3 +1,4 @@
+import { upcast } from '#app/domain/order/events.js';
 import { kindsOf } from '#app/domain/webhook/catalogue.js';
 
 describe('kinds of events (spec §6.5)', () => {
@@ -12,6 +13,7 @@ describe('kinds of events (spec §6.5)', () => {
     ['OrderCreatedWithParts', 'pending_validation', ['order.created']],
     ['OrderPartsChanged', moved, ['order.updated', 'order.status_changed']],
     ['PartIdTaken', same, []],
+    ['OrderEdited', moved, ['order.status_changed']],
     ['OrderPartChanged', moved, ['order.updated', 'order.status_changed']],
     ['OrderStatusChanged', moved, ['order.status_changed']],
     ['OrderStatusChanged', same, []],
@@ -25,6 +27,7 @@ describe('kinds of events (spec §6.5)', () => {
     ['DeliveryRequested', moved, []],
     ['WebhookCreated', undefined, []],
   ])('%s with status %j is %j', (type, status, kinds) => {
-    expect(kindsOf({ type, data: { status } })).toEqual(kinds);
+    const ofType = /^OrderChanged/.test(type) ? { changes: {} } : /PartsC/.test(type) ? { removed: [] } : {};
+    expect(kindsOf(upcast({ type, data: { status, ...ofType } }))).toEqual(kinds);
   });
 });
