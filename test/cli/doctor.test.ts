@@ -1,11 +1,8 @@
 /** What the doctor finds, and that it finds nothing where all is well. */
-import { chmod, open, rm, writeFile } from 'node:fs/promises';
+import { chmod, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { newId } from '#app/commands/clock.js';
-import { tableStream } from '#app/domain/streams.js';
-import { appendByHand } from '../acceptance/logEvent.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 import { type Environment, Workplace } from './cli.js';
 
@@ -105,29 +102,10 @@ test('an index whose page was overwritten', async () => {
   expect((await problems()).found.join('\n')).toMatch(/event log: SQLite says: /);
 });
 
-test('what is no database', async () => {
-  for (const end of ['-wal', '-shm']) await rm(data(`events.db${end}`), { force: true });
-  await writeFile(data('events.db'), Buffer.alloc(10_000, 'x'));
-  expect((await problems()).found).toEqual(['event log: SQLite says: file is not a database.']);
-});
-
 test('rows that stand still, since no service runs', async () => {
   await workplace.json(['tenant', 'create', 'later', '--order-model', 'dyn_stock_order']);
   expect((await problems()).found).toEqual([
     expect.stringMatching(/^rows: Rows stand still at position \d+, \d+ positions behind the log\.$/),
-  ]);
-});
-
-test('a tenant whose rows are parked', async () => {
-  const nobody = { id: newId(), set: { name: 'Nobody' } };
-  await appendByHand({ DATA_DIR: data() }, tableStream('acme', 'dyn_item'), 'RecordChanged', nobody);
-  await workplace.start();
-  let found: readonly string[] = [];
-  while (found.length === 0) ({ found } = await problems());
-  expect(found).toEqual([
-    expect.stringMatching(
-      /^rows: acme is parked since .*: RecordChanged at position \d+ \([\w-]+\) could not be applied\. /,
-    ),
   ]);
 });
 

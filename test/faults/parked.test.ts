@@ -1,11 +1,12 @@
 /**
  * An event that cannot be made into rows: that tenant's reads are refused, and every other tenant notices nothing.
- * It goes on where it stood, after what was wrong is put right.
+ * It goes on where it stood, after what was wrong is put right. And one of a tenant's own stream that nobody can apply: what the
+ * tenant is cannot be told from there on, so all of it is refused, also at the next start. The tenant can be deleted.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { newId } from '#app/commands/clock.js';
-import { tableStream } from '#app/domain/streams.js';
+import { tableStream, tenantStream } from '#app/domain/streams.js';
 import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
 import { appendByHand } from '../acceptance/logEvent.js';
 import { Receiver } from '../acceptance/receiver.js';
@@ -19,6 +20,7 @@ let receiver: Receiver;
 let service: Service;
 const acme = () => service.tenant('acme');
 const other = () => service.tenant('other');
+const ready = () => service.send({ method: 'GET', path: '/health/ready' });
 const change = (statement: string): void => {
   const db = openSqlite(`${service.dataDir}/rows/acme.db`);
   db.exec(statement);
@@ -49,8 +51,18 @@ afterAll(async () => {
   await receiver.stop();
 });
 
+let exported = 0;
+async function otherIsServed(key: string): Promise<void> {
+  const made = await other().postRecord('dyn_item', { external_id: key, name: 'Tea' });
+  expect(made).toMatchObject({ status: 201, headers: expect.not.objectContaining({ 'projection-pending': 'true' }) });
+  exported += 1;
+  // Each order before it has brought an item of its own.
+  expect((await other().list('dyn_item')).meta.total).toBe(2 * exported - 1);
+  await approve(other(), (await validatedOrder(other())).order.id);
+  await receiver.received('/other', exported);
+}
+
 async function isParked(): Promise<void> {
-  const ready = () => service.send({ method: 'GET', path: '/health/ready' });
   for (let answer = await ready(); ; answer = await ready()) {
     if (answer.status === 200 && answer.text.includes('1 tenant is parked')) break;
     await wait(50);
@@ -98,12 +110,9 @@ test('one tenant is parked, and is told so; all others are served, also after a 
     body: expect.objectContaining(Object(order.body)),
   });
   expect(performance.now() - startedAt).toBeLessThan(4 * FAST_MS);
-
-  const made = await other().postRecord('dyn_item', { external_id: 'beside', name: 'Tea' });
-  expect(made).toMatchObject({ status: 201, headers: expect.not.objectContaining({ 'projection-pending': 'true' }) });
-  expect((await other().list('dyn_item')).meta.total).toBe(1);
-  await approve(other(), (await validatedOrder(other())).order.id);
-  await receiver.received('/other', 1);
+  await otherIsServed('beside');
+  const doctor = /acme is parked since .*: RecordCreated at position \d+ \([\w-]+\) could not be applied\. /;
+  expect((await service.cli('doctor')).stdout).toMatch(doctor);
 });
 
 test('what is parked goes on where it stood, after what was wrong is put right', async () => {
@@ -120,4 +129,78 @@ test('what is parked goes on where it stood, after what was wrong is put right',
   expect(next).toMatchObject({ status: 201, headers: expect.not.objectContaining({ 'projection-pending': 'true' }) });
   const none = await service.cli('projections', 'retry', '--tenant', 'acme');
   expect(none).toMatchObject({ code: 0, stdout: 'Nothing is parked there.\n' });
+});
+
+const REASON = /^This tenant is not served: the event AssetTableAdded at position \d+ could not be applied\./;
+
+async function onlyTheOtherIsServed(round: string): Promise<void> {
+  for (const refused of [
+    await acme().getList('dyn_item'),
+    await acme().postRecord('dyn_stock_order', { notes: 'no' }),
+    await acme().requestToken({ grant_type: 'client_credentials', ...acme().client }),
+  ]) {
+    expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+    expect(refused.text).toContain('This tenant is not served');
+  }
+  await otherIsServed(round);
+  // What comes of directories goes on as well.
+  await other().platformData('POST', '/asset-types', {
+    name: `dyn_${round}`,
+    fields: [{ name: 'external_id', type: 'String', required: true }],
+  });
+  expect((await other().getList(`dyn_${round}`)).status).toBe(200);
+}
+
+test('an event of its own stream parks the tenant alone, with the reason, in the running service and after each start', async () => {
+  // No such table: it has no fields.
+  const poison = { assetType: { name: 'dyn_poison' } };
+  await appendByHand({ DATA_DIR: service.dataDir }, tenantStream('acme'), 'AssetTableAdded', poison);
+  // The rows may be parked a moment before.
+  while (!(await acme().getList('dyn_item')).text.includes('This tenant is not served')) await wait(50);
+  const { body } = await acme().getList('dyn_item');
+  expect(body).toMatchObject({ error: expect.stringMatching(REASON) });
+  await onlyTheOtherIsServed('running');
+  await service.createTenant('third', 'dyn_transport_order');
+  expect((await service.tenant('third').getList('dyn_party')).status).toBe(200);
+
+  for (const how of ['stop', 'kill'] as const) {
+    // What is stored of the directory is not taken for whole.
+    await wait(1_500);
+    await service.restart(how);
+    await onlyTheOtherIsServed(how === 'stop' ? 'stopped' : 'killed');
+    while (!(await ready()).text.includes('parked')) await wait(50);
+    const { status, text } = await ready();
+    expect({ status, text }).toEqual({ status: 200, text: expect.stringContaining('1 tenant is parked') });
+  }
+});
+
+test('the command line says that it is parked, and works for all others', async () => {
+  const list = JSON.parse((await service.cli('projections', 'list', '--json')).stdout);
+  expect(list.tenants[0]).toMatchObject({ tenant: 'acme', parked: { eventType: 'AssetTableAdded' } });
+  const doctor = await service.cli('doctor');
+  expect(doctor.stdout).toContain('acme is parked since');
+  expect(doctor.stdout).toContain('which table was added');
+  const refused = await service.cli('client', 'create', '--tenant', 'acme', '--name', 'ERP');
+  expect(refused).toMatchObject({ code: 1 });
+  expect(refused.stderr).toMatch(
+    /^The tenant is parked: AssetTableAdded \(.+\) of the stream tenant-acme could not be applied/,
+  );
+  expect((await service.cli('client', 'create', '--tenant', 'other', '--name', 'ERP')).code).toBe(0);
+  expect((await service.cli('tenant', 'list')).stdout).toMatch(/^acme .*\nother .*\nthird /m);
+  expect((await service.cli('projections', 'verify', '--tenant', 'other')).code).toBe(0);
+  // As far as they are made.
+  expect((await service.cli('projections', 'verify', '--tenant', 'acme')).stdout).toMatch(/^acme: equal to the log\./);
+  expect((await service.cli('projections', 'rebuild', '--tenant', 'other')).code).toBe(0);
+});
+
+test('a tenant that is parked can be deleted, and then nobody is parked', async () => {
+  expect((await service.cli('tenant', 'delete', 'acme', '--confirm', 'acme')).code).toBe(0);
+  while ((await ready()).text.includes('parked')) await wait(50);
+  expect((await acme().getList('dyn_item')).status).toBe(404);
+  await service.restart('stop');
+  expect((await acme().getList('dyn_item')).status).toBe(404);
+  expect((await service.cli('projections', 'verify')).code).toBe(0);
+  expect((await service.cli('tenant', 'create', 'acme', '--order-model', 'dyn_stock_order')).stderr).toContain(
+    'was deleted',
+  );
 });
