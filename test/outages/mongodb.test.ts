@@ -81,20 +81,17 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     return idOf(created);
   }
 
-  it.each([
-    ['ends in good order', 'stop'],
-    ['is killed', 'kill'],
-  ] as const)('when it %s, orders are still written, and shown when it is back', async (_, how) => {
+  it('when it is killed, orders are still written, and shown when it is back', async () => {
     await service.becomesReady();
     const { id } = await acme().create('dyn_stock_order', { notes: 'before' });
-    await server[how]();
+    await server.kill();
     const late = await worksWithout(id);
     await server.start();
     const backAt = performance.now();
     await service.becomesReady();
     await shows(late, { notes: 'while away' });
     await shows(id, { processing_status: 'completed' });
-    await acme().create('dyn_item', { external_id: `after ${how}`, name: 'Tea' });
+    await acme().create('dyn_item', { external_id: 'after', name: 'Tea' });
     expect(performance.now() - backAt).toBeLessThan(SOON_MS);
   });
 

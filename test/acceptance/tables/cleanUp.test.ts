@@ -117,12 +117,6 @@ it('additive: a guarded tenant confirms what deletes much, or everything; a dry 
   expect(await acme().cleanUp('dyn_party', 'any')).toMatchObject({ deleted: 6 });
 });
 
-it('§4.8: deletes all that does not match, whatever the share, where there is no guard', async () => {
-  await acme().batch('dyn_party', parties(0, 301));
-  await acme().batch('dyn_party', parties(0, 100, { _batch_id: 'tuesday' }));
-  expect(await acme().cleanUp('dyn_party', 'tuesday')).toMatchObject({ deleted: 201 });
-});
-
 describe('additive: a sync session', () => {
   const started = async () => {
     const answer = await acme().startSync('dyn_party');

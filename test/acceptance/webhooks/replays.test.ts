@@ -1,5 +1,4 @@
-/** Resend, backfill and test events, through the platform API. */
-
+/** Resend, backfill and test events, through the platform API; and what waits for a webhook that is disabled. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { addWebhook, approve, deliveriesEnded, parsed, reaches, validatedOrder, withWebhook } from '../export.js';
@@ -181,6 +180,22 @@ it('a disabled webhook loses nothing: enabled again, however often, it gets what
     const calls = receiver.calls('/paused');
     expect(calls.map(orderIn)).toContain(order.id);
     expect(calls).toHaveLength(2);
+  });
+});
+
+it('§6.4: an order that waits between attempts when its webhook is disabled is open until it is enabled', async () => {
+  receiver.reply('/waits', () => ({ status: 500, headers: { 'Retry-After': '1' } }));
+  await withWebhook(acme(), receiver, '/waits', async ({ id }) => {
+    const { order } = await validatedOrder(acme());
+    await approve(acme(), order.id);
+    await receiver.received('/waits', 1);
+    await acme().platformData('PUT', `/webhooks/${id}`, { enabled: false });
+    const { body } = await acme().platform('GET', `/webhooks/${id}/deliveries`, { query: { order_id: order.id } });
+    expect(body).toMatchObject({ data: [{ state: 'open', reason: 'The webhook is disabled: Disabled by an admin.' }] });
+
+    receiver.reply('/waits', () => ({ status: 200 }));
+    await acme().platformData('PUT', `/webhooks/${id}`, { enabled: true });
+    await receiver.received('/waits', 2);
   });
 });
 

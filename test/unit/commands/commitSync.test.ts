@@ -31,7 +31,6 @@ async function open() {
     id,
     batch,
     codes,
-    start: () => startSync(target()),
     commit: (records = 1) => commitSync(target(), id, { records }),
     events: (stream: string, type: string) => log.stream(stream).filter((event) => event.type === type).length,
   };
@@ -62,11 +61,4 @@ test('a batch that is written while its session is committed is counted, or refu
   log.beforeAppend(tableStream(tenant, UNITS.name), () => commit(2));
   await expect(batch(unit('E', id))).rejects.toThrow(ConflictError);
   expect(await codes()).toEqual(['C', 'D']);
-});
-
-test('a session after which another was started deletes nothing', async () => {
-  const { start, commit, codes } = await open();
-  await start();
-  await expect(commit()).rejects.toThrow(ConflictError);
-  expect(await codes()).toEqual(['A', 'B', 'C']);
 });
