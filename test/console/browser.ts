@@ -184,6 +184,11 @@ export class Window {
     for (const key of keys) await this.page.keyboard.press(key);
   }
 
+  async closeWithoutComplaint(): Promise<void> {
+    expect(this.complaints).toEqual([]);
+    await this.close();
+  }
+
   async close(): Promise<void> {
     await this.#context.close();
   }

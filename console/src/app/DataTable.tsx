@@ -13,8 +13,10 @@ export type Column<Row> = {
   /** The field by which the API sorts; absent if it does not. */
   readonly sort?: string | undefined;
   readonly isNumber?: boolean;
-  /** Shown unless the person chooses it. */
+  /** Shown only if the person chooses it. */
   readonly isHidden?: boolean;
+  /** On a phone a row shows these in its first line, in its second, and below with their labels; no others unless chosen. */
+  readonly priority?: 1 | 2 | 3 | undefined;
 };
 
 type Props<Row> = {
@@ -90,12 +92,12 @@ export function DataTable<Row extends object>(props: Props<Row>) {
           </Menu.Dropdown>
         </Menu>
       </Group>
-      <Table.ScrollContainer minWidth={480}>
+      <Table.ScrollContainer className="stacked" minWidth={480}>
         <Table highlightOnHover aria-label={label} stickyHeader>
           <Table.Thead>
             <Table.Tr>
               {selected !== undefined && (
-                <Table.Th w={40}>
+                <Table.Th className="choice" w={40}>
                   <Checkbox
                     aria-label={text.orders.selectAll}
                     checked={rows.length > 0 && rows.every((row) => selected.ids.has(rowId(row)))}
@@ -118,7 +120,7 @@ export function DataTable<Row extends object>(props: Props<Row>) {
                 {...(at === current ? { 'data-current': true } : {})}
               >
                 {selected !== undefined && (
-                  <Table.Td onClick={(event) => event.stopPropagation()}>
+                  <Table.Td className="choice" onClick={(event) => event.stopPropagation()}>
                     <Checkbox
                       aria-label={text.orders.selectOne}
                       checked={selected.ids.has(rowId(row))}
@@ -127,7 +129,12 @@ export function DataTable<Row extends object>(props: Props<Row>) {
                   </Table.Td>
                 )}
                 {shown.map((column) => (
-                  <Table.Td key={column.id} {...(column.isNumber === true ? { className: 'number' } : {})}>
+                  <Table.Td
+                    key={column.id}
+                    data-label={column.label}
+                    data-priority={column.priority ?? (visibility[column.id] === true ? 3 : 'none')}
+                    {...(column.isNumber === true ? { className: 'number' } : {})}
+                  >
                     {column.cell(row)}
                   </Table.Td>
                 ))}

@@ -15,10 +15,10 @@ type Props = {
 const classOf = ({ isNumber, isText }: Head) =>
   isNumber === true ? { className: 'number' } : isText === true ? { className: 'text' } : {};
 
-/** It scrolls sideways where it is wider than the window, also by keys. */
+/** It scrolls sideways where it is wider than the window, also by keys; on a phone each value has a line with its label. */
 export function Rows({ label, heads, rows, minWidth = 500 }: Props) {
   return (
-    <Table.ScrollContainer minWidth={minWidth} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
+    <Table.ScrollContainer className="stacked" minWidth={minWidth} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
       <Table aria-label={label}>
         <Table.Thead>
           <Table.Tr>
@@ -33,7 +33,7 @@ export function Rows({ label, heads, rows, minWidth = 500 }: Props) {
           {rows.map(({ id, cells }) => (
             <Table.Tr key={id}>
               {heads.map((head, at) => (
-                <Table.Td key={head.label} {...classOf(head)}>
+                <Table.Td key={head.label} data-label={head.label} {...classOf(head)}>
                   {cells[at]}
                 </Table.Td>
               ))}
@@ -71,6 +71,7 @@ export function Facts({ label, facts }: FactsProps) {
 /** One line of a text of any length; the whole of it is shown on hover. */
 export function Cut({ children }: { readonly children: string | null | undefined }) {
   const value = children ?? '';
+  if (value === '') return null;
   return (
     <div className="cut" title={value.slice(0, 2_000)}>
       <bdi>{value.slice(0, 300)}</bdi>

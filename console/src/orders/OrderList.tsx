@@ -143,6 +143,7 @@ const columnsOf = (
 ): readonly Column<OrderRow>[] => [
   {
     id: 'customer',
+    priority: 1,
     label: orders.customer,
     sort: isFew ? 'customer' : 'buyer_customer_party_id',
     cell: (order) => (
@@ -153,12 +154,14 @@ const columnsOf = (
   },
   {
     id: 'reference',
+    priority: 2,
     label: orders.reference,
     sort: 'customer_reference',
     cell: (order) => <Cut>{order.customer_reference}</Cut>,
   },
   {
     id: 'state',
+    priority: 2,
     label: common.status,
     sort: 'processing_status',
     cell: ({ id, processing_status: state }) => [<StatusBadge key="1" status={state} />, <OpenBy key="2" id={id} />],
@@ -166,6 +169,7 @@ const columnsOf = (
   { id: 'issued', label: orders.issued, sort: 'issue_date', cell: ({ issue_date }) => <When at={issue_date} /> },
   {
     id: 'delivery',
+    priority: 1,
     label: orders.delivery,
     sort: 'delivery_date',
     cell: (order) => order.delivery_date !== null && <DeliveryDate date={order.delivery_date} of={order} />,
@@ -175,6 +179,7 @@ const columnsOf = (
     label: orders.reasons,
     sort: isFew ? 'error_reason' : undefined,
     isHidden: queue !== REFUSED,
+    priority: 3,
     cell: ({ error_reason }) => <Cut>{error_reason?.join(' · ')}</Cut>,
   },
   {
@@ -186,6 +191,7 @@ const columnsOf = (
   },
   {
     id: 'problems',
+    priority: 2,
     label: orders.problems,
     sort: isFew ? 'problems' : undefined,
     isHidden: queue === ARCHIVE,

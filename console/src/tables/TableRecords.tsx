@@ -21,6 +21,7 @@ import { AddField } from './Tables';
 const OPERATORS = ['', 'eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'null'] as const;
 const SIGNS = { eq: '=', ne: '≠', gt: '>', gte: '≥', lt: '<', lte: '≤' };
 const SHOWN_COLUMNS = 8;
+const SHOWN_ON_PHONE = 4;
 const PAGE_SIZE = 25;
 
 export function TableRecords() {
@@ -151,6 +152,7 @@ function columnOf(field: AssetField, table: string, at: number): Column<AnyRecor
     id: field.name,
     label: field.label,
     isHidden: at >= SHOWN_COLUMNS,
+    priority: at === 0 ? 1 : at < SHOWN_ON_PHONE ? 3 : undefined,
     isNumber,
     ...(field.sortable ? { sort: field.name } : {}),
     cell: (record) => {
