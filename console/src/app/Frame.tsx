@@ -196,7 +196,7 @@ function Palette({ groups, actions = [], find }: Pick<Props, 'groups' | 'actions
       query={typed}
       onQueryChange={setTyped}
       scrollable
-      nothingFound={searched.isFetching ? text.common.loading : text.orders.nothingFound}
+      nothingFound={searched.isFetching ? text.signIn.loading : text.orders.nothingFound}
       attributes={{ content: { 'aria-label': text.keys.palette } }}
       scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}
       searchProps={{ placeholder: text.keys.palette, 'aria-label': text.keys.palette }}

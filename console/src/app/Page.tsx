@@ -98,7 +98,7 @@ export function Past({ at, onNow }: { readonly at: string; readonly onNow: () =>
 export function Loading() {
   const text = useText();
   return (
-    <Stack gap="sm" py="xs" role="status" aria-label={text.common.loading}>
+    <Stack gap="sm" py="xs" role="status" aria-label={text.signIn.loading}>
       {['40%', '90%', '75%', '82%'].map((width) => (
         <Skeleton key={width} h={16} w={width} />
       ))}

@@ -21,7 +21,6 @@ export const en = {
     search: 'Search',
     columns: 'Columns',
     more: 'Show more',
-    loading: signIn.loading,
     next: 'Next',
     previous: 'Previous',
     all: 'All',
@@ -141,13 +140,9 @@ export const en = {
     selectOne: 'Select this order',
     selectAll: 'Select all orders of this page',
     approve: 'Approve',
-    approved: 'The order is approved.',
     approveAndNext: 'Approve and next',
-    approvedOne: (name: string) => `Approved: ${name}`,
     toBeApproved: (name: string) => `${name} is sent in 8 seconds.`,
-    takenBack: (name: string) => `Not approved: ${name}`,
     reject: 'Reject',
-    rejected: 'The order is rejected.',
     rejectWhy: 'Why is it rejected? One reason a line.',
     override: 'Approve in spite of its problems',
     overrideWhy: 'The reason, which is kept with the order',
@@ -303,10 +298,8 @@ export const en = {
     testSent: 'A test is on its way; it appears among the deliveries.',
     backfill: 'Send earlier events',
     backfillFrom: 'Events since',
-    found: (count: string, isFailed: boolean) =>
-      isFailed
-        ? `Failed since then: ${count}. What has arrived meanwhile is left out.`
-        : `Deliveries since then: ${count}`,
+    foundFailed: (count: string) => `Failed since then: ${count}. What has arrived meanwhile is left out.`,
+    found: (count: string) => `Deliveries since then: ${count}`,
     backfillSent: 'They are on their way.',
     resend: 'Send again',
     failedOnly: 'Only what failed',
@@ -316,7 +309,6 @@ export const en = {
     state: { open: 'Open', succeeded: 'Delivered', failed: 'Failed' },
     attempts: 'Attempts',
     event: 'Event',
-    requested: 'Requested',
     headers: 'Headers',
     answer: 'Answer',
     duration: 'Took',
@@ -324,7 +316,6 @@ export const en = {
     proved: 'Its hash is the one that was noted when it was sent.',
     notProved: 'The attempt was made before hashes were noted, so nothing proves that it is the same.',
     disableWhy: 'Its deliveries wait until it is enabled.',
-    remove: 'Remove the webhook',
     removeWhy: 'Nothing is sent to it any more, also what waits.',
     customData: 'Custom data (JSON object)',
     ofLastDay: (count: string, percent: number | undefined) =>
@@ -350,7 +341,6 @@ export const en = {
     rotate: 'Rotate the secret',
     rotateWhy: 'The present secret and its tokens work for 24 hours more.',
     rotation: 'The old secret works until',
-    remove: 'Remove the client',
     removeWhy: 'Its tokens stop working at once.',
   },
   users: {
@@ -368,7 +358,6 @@ export const en = {
     invitationWhy: 'Give the link to this person alone. It is good for seven days and for one sign-in.',
     invitedUntil: 'Invited until',
     invitationOver: 'Invitation ended',
-    remove: 'Remove the user',
   },
   tenant: {
     title: 'Settings',
@@ -384,10 +373,7 @@ export const en = {
     burst: 'At once',
     default: 'Use the default of the installation',
     quotas: 'Use of the quotas',
-    quota: {
-      log_bytes: 'Event log, bytes',
-      records: 'Records',
-    },
+    quota: { log_bytes: 'Event log, bytes', records: 'Records' },
     noLimit: 'no limit',
   },
   activity: {

@@ -21,7 +21,6 @@ export const nl: Text = {
     search: 'Zoeken',
     columns: 'Kolommen',
     more: 'Meer tonen',
-    loading: signIn.loading,
     next: 'Volgende',
     previous: 'Vorige',
     all: 'Alle',
@@ -141,13 +140,9 @@ export const nl: Text = {
     selectOne: 'Deze order selecteren',
     selectAll: 'Alle orders van deze pagina selecteren',
     approve: 'Goedkeuren',
-    approved: 'De order is goedgekeurd.',
     approveAndNext: 'Goedkeuren en volgende',
-    approvedOne: (name: string) => `Goedgekeurd: ${name}`,
     toBeApproved: (name: string) => `${name} wordt over 8 seconden verzonden.`,
-    takenBack: (name: string) => `Niet goedgekeurd: ${name}`,
     reject: 'Afwijzen',
-    rejected: 'De order is afgewezen.',
     rejectWhy: 'Waarom wordt de order afgewezen? Eén reden per regel.',
     override: 'Goedkeuren ondanks de problemen',
     overrideWhy: 'De reden, die bij de order wordt bewaard',
@@ -303,10 +298,8 @@ export const nl: Text = {
     testSent: 'Er is een test onderweg; hij verschijnt bij de afleveringen.',
     backfill: 'Eerdere gebeurtenissen sturen',
     backfillFrom: 'Gebeurtenissen sinds',
-    found: (count: string, isFailed: boolean) =>
-      isFailed
-        ? `Sindsdien mislukt: ${count}. Wat intussen is aangekomen, gaat niet mee.`
-        : `Afleveringen sindsdien: ${count}`,
+    foundFailed: (count: string) => `Sindsdien mislukt: ${count}. Wat intussen is aangekomen, gaat niet mee.`,
+    found: (count: string) => `Afleveringen sindsdien: ${count}`,
     backfillSent: 'Ze zijn onderweg.',
     resend: 'Opnieuw sturen',
     failedOnly: 'Alleen wat mislukt is',
@@ -316,7 +309,6 @@ export const nl: Text = {
     state: { open: 'Open', succeeded: 'Afgeleverd', failed: 'Mislukt' },
     attempts: 'Pogingen',
     event: 'Gebeurtenis',
-    requested: 'Gevraagd',
     headers: 'Headers',
     answer: 'Antwoord',
     duration: 'Duurde',
@@ -324,7 +316,6 @@ export const nl: Text = {
     proved: 'De hash is die welke bij het sturen is genoteerd.',
     notProved: 'De poging was voordat hashes werden genoteerd, dus niets bewijst dat het hetzelfde is.',
     disableWhy: 'Zijn afleveringen wachten tot hij weer aan staat.',
-    remove: 'Webhook verwijderen',
     removeWhy: 'Er gaat niets meer heen, ook niet wat wacht.',
     customData: 'Eigen gegevens (JSON-object)',
     ofLastDay: (count: string, percent: number | undefined) =>
@@ -350,7 +341,6 @@ export const nl: Text = {
     rotate: 'Geheim vernieuwen',
     rotateWhy: 'Het huidige geheim en zijn tokens werken nog 24 uur.',
     rotation: 'Het oude geheim werkt tot',
-    remove: 'Client verwijderen',
     removeWhy: 'Zijn tokens werken meteen niet meer.',
   },
   users: {
@@ -368,7 +358,6 @@ export const nl: Text = {
     invitationWhy: 'Geef de link alleen aan deze persoon. Hij geldt zeven dagen en voor één keer inloggen.',
     invitedUntil: 'Uitgenodigd tot',
     invitationOver: 'Uitnodiging verlopen',
-    remove: 'Gebruiker verwijderen',
   },
   tenant: {
     title: 'Instellingen',
@@ -384,10 +373,7 @@ export const nl: Text = {
     burst: 'Tegelijk',
     default: 'Standaard van de installatie gebruiken',
     quotas: 'Gebruik van de quota',
-    quota: {
-      log_bytes: 'Gebeurtenissenlog, bytes',
-      records: 'Records',
-    },
+    quota: { log_bytes: 'Gebeurtenissenlog, bytes', records: 'Records' },
     noLimit: 'geen limiet',
   },
   activity: {

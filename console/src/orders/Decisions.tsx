@@ -27,7 +27,7 @@ type Props = {
 
 /** What has problems is approved with a reason, and is sent at once. */
 export function Decision({ order, action, onDone, isPending = false, onSimple }: Props) {
-  const { orders } = useText();
+  const { orders, status } = useText();
   const say = useProblemText();
   const [isOpen, setOpen] = useState(false);
   const [reason, setReason] = useState('');
@@ -36,7 +36,7 @@ export function Decision({ order, action, onDone, isPending = false, onSimple }:
   const act = async () => {
     await (isRejection ? reject(order.id, reason) : approve(order.id, { override: true, reason }));
     setOpen(false);
-    notifications.show({ message: isRejection ? orders.rejected : orders.approved });
+    notifications.show({ message: isRejection ? status.rejected : orders.approvedAt });
     await onDone();
   };
   useKeys({ [isRejection ? 'r' : 'a']: start });

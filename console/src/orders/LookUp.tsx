@@ -172,7 +172,7 @@ function Search({ table, keyField, value, onChange, label, isInGrid = false, err
       onFocus={({ currentTarget }) => currentTarget.select()}
       clearable={!isInGrid}
       selectFirstOptionOnChange
-      nothingFoundMessage={found.isFetching ? text.common.loading : text.orders.nothingFound}
+      nothingFoundMessage={found.isFetching ? text.signIn.loading : text.orders.nothingFound}
       data={[...options].map(([key, name]) => ({ value: key, label: name }))}
       // The API has searched already.
       filter={({ options: all }) => all}

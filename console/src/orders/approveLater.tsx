@@ -29,7 +29,12 @@ export function useApproveLater(): (order: Pick<Order, 'id'> & { readonly name: 
       waiting.delete(id);
       try {
         await approve(id);
-        notifications.update({ ...told, color: 'green', message: text.orders.approvedOne(name), autoClose: 4_000 });
+        notifications.update({
+          ...told,
+          color: 'green',
+          message: `${text.orders.approvedAt}: ${name}`,
+          autoClose: 4_000,
+        });
       } catch (error) {
         const message = (
           <Text size="sm">
@@ -46,7 +51,7 @@ export function useApproveLater(): (order: Pick<Order, 'id'> & { readonly name: 
     const takeBack = (): void => {
       clearTimeout(timer);
       waiting.delete(id);
-      notifications.update({ ...told, message: text.orders.takenBack(name), autoClose: 4_000 });
+      notifications.update({ ...told, message: `${text.orders.notApproved}: ${name}`, autoClose: 4_000 });
     };
     waiting.set(id, takeBack);
     notifications.show({

@@ -111,7 +111,7 @@ function Actions({ client, onSecret }: ActionsProps) {
         act={() => dataOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret', path)).then(onSecret)}
       />
       <Asked
-        label={text.remove}
+        label={common.remove}
         of={name}
         why={text.removeWhy}
         act={() => bodyOf(api.DELETE('/api/v1/platform/api-clients/{client_id}', path))}

@@ -69,7 +69,7 @@ export function Users() {
                     />
                     {user.id !== me?.id && (
                       <Asked
-                        label={text.users.remove}
+                        label={text.common.remove}
                         of={`${user.first_name} ${user.last_name}`}
                         act={() => bodyOf(api.DELETE('/api/v1/platform/users/{user_id}', pathOf(user)))}
                       />

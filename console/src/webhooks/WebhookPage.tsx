@@ -74,7 +74,7 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
                 {(close) => <TestDialog webhook={webhook} onClose={close} />}
               </Opens>
               <Asked
-                label={text.webhooks.remove}
+                label={text.common.remove}
                 of={name}
                 why={text.webhooks.removeWhy}
                 act={() => bodyOf(api.DELETE('/api/v1/platform/webhooks/{webhook_id}', path)).then(leave)}
@@ -162,13 +162,13 @@ function Found({ webhookId, asked: { from, events, failed_only: failedOnly } }: 
   const count = found.data?.filter(({ kind }) => events.includes(kind)).length;
   return count === undefined ? null : (
     <Text role="status" size="sm" fw={600}>
-      {text.found(`${number(count)}${count >= MAX_DELIVERIES ? '+' : ''}`, failedOnly)}
+      {(failedOnly ? text.foundFailed : text.found)(`${number(count)}${count >= MAX_DELIVERIES ? '+' : ''}`)}
     </Text>
   );
 }
 
 function Deliveries({ webhook }: { readonly webhook: Webhook }) {
-  const { webhooks: text, common, orders } = useText();
+  const { webhooks: text, common, orders, activity } = useText();
   const number = useNumber();
   const { isAdmin } = useRoles();
   const [asked, setAsked] = useState<{ readonly [name in 'state' | 'event' | 'order_id']?: string | undefined }>({});
@@ -218,7 +218,7 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
             label={text.deliveries}
             minWidth={600}
             heads={[
-              { label: text.requested },
+              { label: activity.when },
               { label: text.event },
               { label: orders.one },
               { label: common.status },
