@@ -30,7 +30,7 @@ export type Described = {
   readonly tables: Tables;
 };
 
-export type ReadinessReport = {
+type ReadinessReport = {
   readonly ready: boolean;
   readonly checks: { readonly [name: string]: { readonly ok: boolean; readonly detail?: string } };
 };

@@ -25,14 +25,14 @@ export const health: Resource = {
       id: 'getLiveness',
       summary: 'Liveness of the process',
       allow: 'anyone',
-      answer: json.answer('It does.', json.closedObject({ status: json.oneOf(['live']) })),
+      answer: json.answer('The process is alive.', json.closedObject({ status: json.oneOf(['live']) })),
       handle: () => ({ body: '{"status":"live"}' }),
     },
     'GET /health/ready': {
       id: 'getReadiness',
       summary: 'Readiness for requests',
       allow: 'anyone',
-      answer: json.answer('They can.', json.ref('Readiness')),
+      answer: json.answer('Requests can be served.', json.ref('Readiness')),
       async handle({ ready }) {
         const report = await ready();
         const headers = { 'Cache-Control': 'no-store' };

@@ -39,7 +39,7 @@ export type Principal = {
   readonly sessionId?: string;
 };
 
-export class RequestContext {
+class RequestContext {
   readonly startedAt = performance.now();
   readonly deadline: RequestDeadline;
   /** Path under which the router that serves the request is mounted, for metrics. */

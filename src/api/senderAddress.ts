@@ -11,7 +11,7 @@ const LONGEST_ADDRESS = 100;
 const NODE = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::\d{1,5})?$/i;
 
 /** The address in what a connection or a proxy names its sender; undefined if there is none. */
-export function parsedAddress(text: string): Address | undefined {
+function parsedAddress(text: string): Address | undefined {
   if (text.length > LONGEST_ADDRESS) return undefined;
   const [, v6, v4] = NODE.exec(text) ?? [];
   const address = v6 ?? v4 ?? text;

@@ -10,7 +10,7 @@ const page = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8');
 let copy: string;
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), 'contributing-'));
-  for (const name of ['src', 'package.json', 'tsconfig.json'])
+  for (const name of ['src', 'console/src', 'package.json', 'tsconfig.json'])
     cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   for (const [, file = '', text = ''] of page.matchAll(/^```diff file=(\S+)\n([^`]*?)\n```$/gm))

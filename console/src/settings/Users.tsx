@@ -2,7 +2,7 @@
 import { Badge, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, bodyOf, dataOf, type Role, type User } from '../api/client';
+import { api, bodyOf, dataOf, type User } from '../api/client';
 import { sessionQuery, usersQuery } from '../api/queries';
 import { Asked, InputsDialog, Opens, SecretOnce } from '../app/Dialogs';
 import { useText, When } from '../app/language';
@@ -12,7 +12,6 @@ import { Rows } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
 
 const pathOf = ({ id }: User) => ({ params: { path: { user_id: Number(id) } } });
-const ROLES: readonly Role[] = ['admin', 'validator', 'auditor'];
 
 export function Users() {
   const text = useText();
@@ -121,6 +120,7 @@ function UserForm({ user, onClose, onInvited }: FormProps) {
     onClose();
   };
   const { email = '', first_name = '', last_name = '', roles = ['validator'] } = user ?? {};
+  const choices = Object.entries(text.role).map(([value, label]) => ({ value, label }));
   return (
     <InputsDialog
       title={user === undefined ? text.add : `${common.edit}: ${email}`}
@@ -129,7 +129,7 @@ function UserForm({ user, onClose, onInvited }: FormProps) {
         ...(user === undefined ? [{ name: 'email', label: signIn.email, required: true }] : []),
         { name: 'first_name', label: text.firstName, required: true },
         { name: 'last_name', label: text.lastName, required: true },
-        { name: 'roles', label: text.roles, choices: ROLES.map((value) => ({ value, label: text.role[value] })) },
+        { name: 'roles', label: text.roles, choices },
       ]}
       values={{ email, first_name, last_name, roles }}
       send={send}

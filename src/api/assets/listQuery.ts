@@ -91,7 +91,7 @@ function filterParameters(tables: readonly AssetType[]): readonly json.Parameter
 
 export type Paging = { readonly page: number; readonly perPage: number };
 
-export type ListQuery = Paging & { readonly query: RecordQuery };
+type ListQuery = Paging & { readonly query: RecordQuery };
 
 /** @throws HttpError 400 for a `page` that is not a positive integer */
 export function parsePaging(parameters: URLSearchParams): Paging {

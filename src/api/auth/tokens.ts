@@ -11,7 +11,7 @@ import { type StoredSigningKeys, verifyingKeys } from '../../domain/identity/sig
 import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '../../domain/limits.js';
 import { invalidToken } from '../errors.js';
 
-export type TokenKeys = {
+type TokenKeys = {
   /** Another object after each change. */
   readonly stored: () => StoredSigningKeys;
   readonly secretBox: SecretBox;

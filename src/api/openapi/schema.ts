@@ -13,7 +13,7 @@ export type Parameter = {
   readonly example?: unknown;
 };
 
-export type MediaTypes = {
+type MediaTypes = {
   readonly [mediaType: string]: { readonly schema: JsonSchema; readonly example?: unknown };
 };
 

@@ -66,7 +66,7 @@ export const TABLE_KINDS = {
   OrderTable: ({ role }) => role === 'order',
   PartTable: ({ role }) => role === 'part',
 } satisfies { readonly [kind: string]: (assetType: AssetType) => boolean };
-export type TableKind = keyof typeof TABLE_KINDS;
+type TableKind = keyof typeof TABLE_KINDS;
 
 /** Quotas that a change of data uses up. */
 export const CHANGES: readonly Quota[] = ['logBytes'];
