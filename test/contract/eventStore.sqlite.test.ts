@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -8,9 +6,8 @@ import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { type EventStore, EventStoreUnavailableError } from '#app/ports/eventStore.js';
 import { describeEventStore } from './eventStore.js';
-import { event, events, firstEvents } from './eventStoreFixtures.js';
+import { event, events } from './eventStoreFixtures.js';
 
-const secondProcess = path.join(__dirname, 'eventStoreProcess.mjs');
 const directories: string[] = [];
 
 afterAll(async () => {
@@ -75,17 +72,6 @@ describe('event store on an SQLite file', () => {
     db.pragma('user_version = 99');
     db.close();
     await expect(openSqliteEventStore({ file })).rejects.toThrow('version 99, written by a newer release');
-  });
-
-  test('notices what another process appends, which then ends by itself', async () => {
-    const seen = firstEvents(other, { after: 0 }, 5);
-    const child = spawn(process.execPath, [secondProcess, file, 'order-2nd', '5'], { stdio: 'inherit' });
-    const exited = once(child, 'exit');
-    expect((await seen).map(({ stream, revision }) => [stream, revision])).toEqual(
-      [0, 1, 2, 3, 4].map((revision) => ['order-2nd', revision]),
-    );
-    expect(await exited).toEqual([0, null]);
-    expect((await store.append('order-2nd', events(1), 4)).revision).toBe(5);
   });
 
   it('lists the stored event types once for each schema version', async () => {

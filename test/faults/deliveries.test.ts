@@ -4,17 +4,16 @@
  * `npm run test:long`, or `DELIVERIES=10000 npx jest faults/deliveries`, does more; `KILLS=…` and `SEED=…` make other runs.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { addWebhook } from '../acceptance/export.js';
+import { addWebhook, approve } from '../acceptance/export.js';
 import { type Service, startService } from '../acceptance/service.js';
+import type { TenantClient } from '../acceptance/tenant.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { RabbitMqServer, rabbitMqServerMissing } from '../engines/rabbitmq.js';
 import { scaled } from '../engines/timeScale.js';
 import { isRepetition } from '../onProductionEngines/repetition.js';
-import { checkOrder, checkOutcomes } from './deliveryChecks.js';
-import { DeliveryLedger, type Subscription } from './deliveryLedger.js';
-import { DeliveryWork } from './deliveryWork.js';
+import { DeliveryLedger, type Due, type LoggedDelivery, type Subscription } from './deliveryLedger.js';
 import { seeded } from './seeded.js';
-import { type UnreliablePath, UnreliableReceiver } from './unreliableReceiver.js';
+import { isAnswered, type SeenCall, type UnreliablePath, UnreliableReceiver } from './unreliableReceiver.js';
 
 const DELIVERIES = Number(process.env.DELIVERIES ?? 200);
 const KILLS = Number(process.env.KILLS ?? Math.ceil(DELIVERIES / 75));
@@ -30,6 +29,57 @@ const WEBHOOKS: readonly { readonly path: UnreliablePath; readonly kinds: readon
 ];
 /** Of an order that is created and approved. */
 const DELIVERIES_PER_ORDER = 5;
+
+const WRITERS = 4;
+/** Writers wait while more deliveries than this are behind, so that orders are written until the end. */
+const BACKLOG = 100;
+
+/** Orders created and approved at once, however often the service dies meanwhile. */
+class DeliveryWork {
+  /** Orders whose approval was acknowledged. */
+  readonly approved: string[] = [];
+  readonly #tenant: TenantClient;
+  readonly #receiver: UnreliableReceiver;
+  /** Resolves when the service is up, as far as is known. */
+  #up: Promise<void> = Promise.resolve();
+
+  constructor(tenant: TenantClient, receiver: UnreliableReceiver) {
+    this.#tenant = tenant;
+    this.#receiver = receiver;
+  }
+
+  /** Lets the writers wait until this has come to an end. */
+  async during(outage: () => Promise<void>): Promise<void> {
+    const ended = outage();
+    // The caller that started the outage gets its error.
+    this.#up = ended.catch(() => undefined);
+    await ended;
+  }
+
+  /** Resolves when so many approvals were acknowledged. @param sure deliveries that each of them surely leads to */
+  async run(approvals: number, sure: number): Promise<void> {
+    const writer = async (): Promise<void> => {
+      while (this.approved.length < approvals) {
+        await this.#receiver.seen(this.approved.length * sure - BACKLOG);
+        await this.#up;
+        await this.#approveOne();
+      }
+    };
+    await Promise.all(Array.from({ length: WRITERS }, writer));
+  }
+
+  async #approveOne(): Promise<void> {
+    try {
+      const order = { customer_reference: 'PO', processing_status: 'validated' };
+      const { id } = await this.#tenant.create('dyn_stock_order', order);
+      await approve(this.#tenant, id);
+      this.approved.push(id);
+    } catch (error) {
+      if (error instanceof Error && error.name === 'UnexpectedAnswer') throw error;
+      // The service died under it: whether the approval happened is for the log to tell.
+    }
+  }
+}
 
 type Run = {
   readonly random: () => number;
@@ -88,6 +138,73 @@ async function deliver(
   await ledger.untilSettled(service.dataDir, 'acme', SETTLE_MS);
   expect(work.approved.filter((id) => !ledger.approved.has(id))).toEqual([]);
   return ledger;
+}
+
+const MAX_ATTEMPTS = 5;
+/** The most violations that are printed. */
+const SHOWN = 2;
+
+/** The calls of each delivery as the receiver saw them. */
+function byDelivery(calls: readonly SeenCall[]): Map<string, SeenCall[]> {
+  const seen = new Map<string, SeenCall[]>();
+  for (const call of calls) seen.set(call.deliveryId, [...(seen.get(call.deliveryId) ?? []), call]);
+  return seen;
+}
+
+/** Each thing that is due led to one delivery, which was answered, or was attempted exactly five times. */
+function checkOutcomes(ledger: DeliveryLedger, calls: readonly SeenCall[]): void {
+  const seen = byDelivery(calls);
+  const wrong: unknown[] = [];
+  for (const delivery of ledger.deliveries.values()) {
+    const { id, started, failed, ended } = delivery;
+    const called = seen.get(id) ?? [];
+    const due = ledger.due.get(delivery.due);
+    const ok =
+      delivery.purpose === undefined &&
+      // An attempt is recorded before its call: none that the receiver saw is missing in the log.
+      called.length <= started.length &&
+      started.length <= MAX_ATTEMPTS &&
+      called.every((call) => isOf(call, due)) &&
+      new Set(called.map(({ bodyHash }) => bodyHash)).size <= 1 &&
+      (ended?.type === 'DeliverySucceeded'
+        ? called.some(isAnswered)
+        : started.length === MAX_ATTEMPTS && failed.length === MAX_ATTEMPTS);
+    if (!ok) wrong.push({ delivery, due, called });
+  }
+  expect(wrong.slice(0, SHOWN)).toEqual([]);
+  expect([...seen.keys()].filter((id) => !ledger.deliveries.has(id))).toEqual([]);
+  expect([...ledger.deliveries.values()].map(({ due }) => due).sort()).toEqual([...ledger.due.keys()].sort());
+}
+
+const isOf = (call: SeenCall, due: Due | undefined): boolean =>
+  due !== undefined &&
+  call.path === due.path &&
+  call.kind === due.kind &&
+  call.sequence === due.sourceRevision &&
+  call.orderId === due.orderId;
+
+/** A webhook gets the deliveries of one order in order: the next begins when the one before has ended. */
+function checkOrder(ledger: DeliveryLedger, calls: readonly SeenCall[]): void {
+  const byDue = new Map([...ledger.deliveries.values()].map((delivery) => [delivery.due, delivery]));
+  const places = new Map<string, { first: number; last: number }>();
+  for (const [index, { deliveryId }] of calls.entries()) {
+    places.set(deliveryId, { first: places.get(deliveryId)?.first ?? index, last: index });
+  }
+  const before = new Map<string, LoggedDelivery>();
+  const wrong: unknown[] = [];
+  for (const [key, { webhookId, orderId }] of ledger.due) {
+    const next = byDue.get(key);
+    if (next === undefined) continue;
+    const previous = before.get(`${webhookId} ${orderId}`);
+    before.set(`${webhookId} ${orderId}`, next);
+    if (previous === undefined) continue;
+    const [begun = 0] = next.started;
+    const inLog = previous.ended !== undefined && begun > previous.ended.position;
+    const [earlier, later] = [places.get(previous.id), places.get(next.id)];
+    const asSeen = earlier === undefined || later === undefined || earlier.last < later.first;
+    if (!inLog || !asSeen) wrong.push({ previous, next, earlier, later });
+  }
+  expect(wrong.slice(0, SHOWN)).toEqual([]);
 }
 
 function check({ receiver }: Run, ledger: DeliveryLedger): void {
