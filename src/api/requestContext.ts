@@ -30,7 +30,7 @@ declare global {
  */
 export const ANSWER_MS = 250;
 
-/** Who sent a request, and what they may do. */
+/** Who sent a request, and what they may do. Their tenant is the request's: it is known, and has limits, before anyone is. */
 export type Principal = {
   readonly actor: Actor;
   readonly permissions: ReadonlySet<Permission>;
