@@ -4,10 +4,10 @@ import { countedOrders } from '../../commands/orders/snapshots.js';
 import { assetTypeOf } from '../../commands/tables.js';
 import { findField, type RecordView } from '../../domain/assetTypes/assetType.js';
 import type { Tenant } from '../../domain/identity/directory.js';
-import { MAX_COUNTED_ORDERS, MAX_COUNTED_PARTS, MAX_FILTER_VALUES } from '../../domain/limits.js';
+import { MAX_COUNTED_ORDERS, MAX_COUNTED_PARTS, MAX_FILTER_VALUES, MAX_RECORDS } from '../../domain/limits.js';
 import { TO_DO } from '../../domain/order/decide.js';
 import { nameIn } from '../../domain/order/document.js';
-import type { Filter } from '../../queries/asking.js';
+import type { FieldFilter, Filter } from '../../queries/asking.js';
 import type { RecordQueries } from '../../queries/records.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { parseListQuery, searchIn, textIn } from '../assets/listQuery.js';
@@ -26,6 +26,14 @@ const LINES_OF_ITEMS = 50;
 /** Words of a search that are sought one by one, in any order; more are sought as one text. */
 const MAX_WORDS = 5;
 
+const withoutAccents = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
+
+/** One of them is as it was typed in a name that has one more accent. */
+function halvesOf(word: string): readonly string[] {
+  const middle = Math.ceil(word.length / 2);
+  return [word.slice(0, middle), word.slice(middle)].filter((half) => half !== '');
+}
+
 /** Orders that have each word in one of these fields, or all in their customer's name or in an item of theirs, or the text as id. */
 async function searchFilters(
   records: RecordQueries,
@@ -37,23 +45,31 @@ async function searchFilters(
   const words = split.length > MAX_WORDS ? [text] : split;
   const orderType = assetTypeOf(tenant, tenant.orderModel);
   const fields = SEARCHED.filter((name) => findField(orderType, name)?.filterable === true);
-  const newest = async (table: string, field: string, filters: readonly Filter[], limit = MAX_FILTER_VALUES) => {
+  const list = async (table: string, filters: readonly Filter[], limit: number) => {
     const asked = { filters, direction: 'desc', limit } as const;
     const found = await records.listBehind({ tenant: tenant.name, table }, asked, cancellation);
-    return { values: recordsIn(found.records).map((record) => nameIn(record, field)), isAll: found.next === undefined };
+    return { found: recordsIn(found.records), isAll: found.next === undefined };
   };
-  const inEach = (names: readonly string[]) =>
-    words.map((word): Filter => ({ kind: 'any', anyOf: textIn(names, word) }));
-  const parties = await newest(CUSTOMER.table, CUSTOMER.key, inEach(['name']));
+  const inEach = (names: readonly string[], partsOf = (word: string): readonly string[] => [word]) =>
+    words.map((word): Filter => ({ kind: 'any', anyOf: partsOf(word).flatMap((part) => textIn(names, part)) }));
+  const named = async (table: string, names: readonly string[]) => {
+    const likely = await list(table, inEach(names, halvesOf), MAX_RECORDS);
+    if (!likely.isAll) return list(table, inEach(names), MAX_FILTER_VALUES);
+    const found = likely.found.filter((record) =>
+      words.every((word) => names.some((name) => withoutAccents(nameIn(record, name)).includes(withoutAccents(word)))),
+    );
+    return { found: found.slice(0, MAX_FILTER_VALUES), isAll: found.length <= MAX_FILTER_VALUES };
+  };
+  const parties = await named(CUSTOMER.table, ['name']);
   if (!parties.isAll)
     throw badRequest(`More than ${MAX_FILTER_VALUES} customers have this text in their names: give more of it.`);
-  const items = await newest('dyn_item', 'id', inEach(SEARCHED_OF_ITEMS));
-  const ofItems = { kind: 'equals', field: 'item_id', anyOf: items.values } as const;
-  const lines =
-    items.values.length === 0 ? [] : (await newest('dyn_order_line', 'order_id', [ofItems], LINES_OF_ITEMS)).values;
-  const ids = { kind: 'equals', field: 'id', anyOf: [text, ...new Set(lines)] } as const;
-  const named = { kind: 'equals', field: CUSTOMER.field, anyOf: parties.values } as const;
-  const whole = [ids, ...(parties.values.length > 0 ? [named] : [])];
+  const items = await named('dyn_item', SEARCHED_OF_ITEMS);
+  const ofItems = { kind: 'equals', field: 'item_id', anyOf: items.found.map(({ id }) => id) } as const;
+  const lines = items.found.length === 0 ? [] : (await list('dyn_order_line', [ofItems], LINES_OF_ITEMS)).found;
+  const ofLines = new Set(lines.map((line) => nameIn(line, 'order_id')));
+  const ids = { kind: 'equals', field: 'id', anyOf: [text, ...ofLines] } as const;
+  const keys = parties.found.map((party) => nameIn(party, CUSTOMER.key));
+  const whole: readonly FieldFilter[] = [ids, { kind: 'equals', field: CUSTOMER.field, anyOf: keys }];
   return words.map((word) => ({ kind: 'any', anyOf: [...textIn(fields, word), ...whole] }));
 }
 

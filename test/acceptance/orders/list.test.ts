@@ -170,6 +170,9 @@ describe('search', () => {
     expect(await find('molen', { 'filter[sales_order_id]': 'so' })).toEqual([one, three]);
     expect(await find('os  SLAGERIJ')).toEqual([other]);
     expect(await find('molen 1')).toEqual([one]);
+    await acme().create('dyn_party', { external_id: 'C-3', name: 'Brasserie Café Zoë' });
+    const accented = await newOrder({ customer_reference: 'Find 5', buyer_customer_party_id: 'C-3' });
+    for (const search of ['cafe', 'zoë', 'zoe brasserie']) expect(await find(search)).toEqual([accented]);
     expect(await find(two.toUpperCase())).toEqual([two]);
     expect(await find('nowhere')).toEqual([]);
     expect(await find('molen', { 'filter[processing_status]': 'completed' })).toEqual([]);
