@@ -109,8 +109,8 @@ export function appendEvents<Event extends DomainEvent>(
 /** What one caller wants to write. */
 export type Change<State, Event extends DomainEvent, Wanted = never> = {
   readonly caller: Caller;
-  /** Pure or read-only; may run several times; throws to refuse; returns no events when nothing changes. */
-  readonly decide: (state: State, at: string) => readonly Event[] | Promise<readonly Event[]>;
+  /** Pure: what it needs is in the state. May run several times; throws to refuse; returns no events when nothing changes. */
+  readonly decide: (state: State, at: string) => readonly Event[];
   /** What the state has to show for it, where it is loaded for several. */
   readonly wanted?: Wanted | undefined;
   readonly resolve: (written: Written<State, Event>) => void;
@@ -226,7 +226,7 @@ async function decided<State, Event extends DomainEvent, Wanted>(
     try {
       await requireUnused(log, caller);
       const before = state;
-      const events = toAppend(log, caller, at, await decide(before, at));
+      const events = toAppend(log, caller, at, decide(before, at));
       if (changes.length > 1) state = shared?.after(before, events, at) ?? before;
       if (events.length > 0) parts.push({ caller, events });
       revision += events.length;

@@ -36,14 +36,15 @@ const evolveOrder = (order: Order | undefined, { id, type, data, metadata }: Eve
 export type WrittenOrder = { readonly position: Position; readonly order: Order };
 
 /**
- * @param decide pure or read-only; may run several times
+ * @param read what `decide` needs besides the order; throws to refuse
  * @throws NotFoundError, ValidationError, ConflictError, TryAgainError
  */
-export async function writeOrder(
+export async function writeOrder<Read>(
   commands: Application,
   caller: Caller,
   orderId: string,
-  decide: (order: Order, at: string) => OrderDecision | Promise<OrderDecision>,
+  decide: (order: Order, at: string, read: Read) => OrderDecision,
+  read?: (order: Order) => Read | Promise<Read>,
 ): Promise<WrittenOrder> {
   const written = await writeStream(commands, caller, {
     stream: orderStream(caller.tenant, orderId),
@@ -52,11 +53,11 @@ export async function writeOrder(
       if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
       // So that the rows have the key, if an event of the order has it.
       if (caller.key !== undefined) await untilShown(commands, caller);
-      return order;
+      return { ...order, state: { order: order.state, read: (await read?.(order.state)) as Read } };
     },
-    decide: async (order: Order, at) => acceptedEvents(await decide(order, at)),
+    decide: (state: { order: Order; read: Read }, at) => acceptedEvents(decide(state.order, at, state.read)),
   });
-  return orderWith(written, written.state);
+  return orderWith(written, written.state.order);
 }
 
 /** @throws ValidationError when there is an order of this id; KeyUsedError when the same request has created it meanwhile */

@@ -11,7 +11,7 @@ import {
   type OrderDecision,
 } from '../../domain/order/decide.js';
 import { type AssetTypes, childrenIn } from '../../domain/order/document.js';
-import type { PartsChange } from '../../domain/order/events.js';
+import type { ExportSnapshot, PartsChange } from '../../domain/order/events.js';
 import { type Order, orderAlone } from '../../domain/order/order.js';
 import { decideParts, hasParts, namedId, partLists, withoutParts } from '../../domain/order/parts.js';
 import type { Application, TableWrite } from '../application.js';
@@ -70,12 +70,12 @@ export async function updateOrder(
   decide: typeof decideSave = decideUpdate,
 ): Promise<WrittenRecord & { readonly order: Order }> {
   const { assetTypes } = tenantOf(commands, caller.tenant);
-  const { position, order } = await writeOrder(commands, caller, id, async (current) => {
-    await before?.(current);
+  const decideChange = (current: Order): OrderDecision => {
     const ofOrder = { id, assetType, parts: current.parts };
     const { input, change } = checkedWhole(commands, assetTypes, ofOrder, 'update', body);
     return decide(current, id, input, change, assetTypes);
-  });
+  };
+  const { position, order } = await writeOrder(commands, caller, id, decideChange, before);
   return { position, order, ...writtenOrder(assetTypes, assetType, id, order, body) };
 }
 
@@ -126,11 +126,12 @@ export function approveOrder(
   reason?: string,
 ): Promise<WrittenRecord> {
   const approver = { id: userId, first_name, last_name, locale, email };
-  return changeState(commands, caller, id, async (order, orderId, approvedAt) => {
-    const tenant = tenantOf(commands, caller.tenant);
-    const snapshot = await exportSnapshot(commands.queries.records, tenant, orderId, order);
-    return decideApproval(order, { approvedAt, approver }, snapshot, tenant.assetTypes, reason);
-  });
+  const tenant = tenantOf(commands, caller.tenant);
+  const orderId = recordId(tenant.orderModel, id);
+  const approve = (order: Order, approvedAt: string, snapshot: ExportSnapshot): OrderDecision =>
+    decideApproval(order, { approvedAt, approver }, snapshot, tenant.assetTypes, reason);
+  const read = (order: Order) => exportSnapshot(commands.queries.records, tenant, orderId, order);
+  return changeState(commands, caller, orderId, approve, read);
 }
 
 /** @param reasons shown with the order @throws ConflictError in a state in which it cannot be rejected */
@@ -141,14 +142,15 @@ export const rejectOrder = (
   reasons: readonly string[],
 ): Promise<WrittenRecord> => changeState(commands, caller, id, (order) => decideRejection(order, reasons));
 
-async function changeState(
+async function changeState<Read>(
   commands: Application,
   caller: Caller,
   anyCaseId: string,
-  decide: (order: Order, id: string, at: string) => OrderDecision | Promise<OrderDecision>,
+  decide: (order: Order, at: string, read: Read) => OrderDecision,
+  read?: (order: Order) => Promise<Read>,
 ): Promise<WrittenRecord> {
   const tenant = tenantOf(commands, caller.tenant);
   const id = recordId(tenant.orderModel, anyCaseId);
-  const { position, order } = await writeOrder(commands, caller, id, (current, at) => decide(current, id, at));
+  const { position, order } = await writeOrder(commands, caller, id, decide, read);
   return { position, ...writtenOrder(tenant.assetTypes, assetTypeOf(tenant, tenant.orderModel), id, order) };
 }

@@ -19,7 +19,7 @@ import { parseBody } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { type Once, once } from '../idempotency.js';
 import { refuseMasterData } from '../tables.js';
-import { requireOpenSync } from './cleanUps.js';
+import { sessionOf } from './cleanUps.js';
 import { loadTable, writeTable } from './tableWriter.js';
 
 /** What was written, or what a dry run would write, with the first differences. */
@@ -62,9 +62,14 @@ async function writeBatch(target: TableWrite, sent: readonly unknown[], dryRun: 
   let differences: BatchResult['differences'];
   let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
   const syncs = [...new Set(items.flatMap(({ batchId }) => (batchId && isSyncId(batchId) ? [batchId] : [])))];
-  const read = () => loadTable(commands.queries, caller.tenant, assetType, wanted);
-  const { position, revision, events } = await writeTable(commands, caller, assetType, read, async (known) => {
-    for (const id of syncs) await requireOpenSync(target, id);
+  const read = async () => {
+    const { state: known, ...end } = await loadTable(commands.queries, caller.tenant, assetType, wanted);
+    let refusal: Error | undefined;
+    for (const id of syncs) refusal ??= (await sessionOf(target, id)).refusal;
+    return { ...end, state: { known, refusal } };
+  };
+  const { position, revision, events } = await writeTable(commands, caller, assetType, read, ({ known, refusal }) => {
+    if (refusal !== undefined) throw refusal;
     const newIds = wanted.keys.map((key) => (known.byKey(key) === undefined ? commands.newId() : ''));
     const decision = decide(assetType, items, newIds, known);
     if (!decision.ok) throw new ValidationError(decision.errors);

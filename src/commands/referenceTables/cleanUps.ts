@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { MAX_ENTRIES } from '../../domain/limits.js';
-import { type CleanUpCounts, refusalOfCleanUp } from '../../domain/referenceTable/cleanUp.js';
+import { refusalOfCleanUp } from '../../domain/referenceTable/cleanUp.js';
 import { isSyncId, type SyncCommit, type SyncEvent, syncId, uuidOfSync } from '../../domain/referenceTable/events.js';
 import { SYNCS } from '../../domain/spaces.js';
 import { syncStream } from '../../domain/streams.js';
@@ -42,34 +42,45 @@ type Deletion = {
   readonly batchId: string;
   readonly confirm: number | undefined;
   readonly dryRun: boolean;
-  /** What it has deleted already. Throws to refuse it. */
-  readonly done?: (counts: CleanUpCounts) => Promise<SyncCommit | undefined>;
+  /** Of the commit of a sync session: how many records it has carried. */
+  readonly commit?: { readonly records: number | undefined };
 };
 
 /** Counts at the revision that the append then expects. @throws ValidationError when the guard or `confirm` refuses it */
-async function deleteOthers({ commands, caller, assetType }: TableWrite, deletion: Deletion): Promise<CleanUpResult> {
-  const { batchId, confirm, dryRun, done } = deletion;
+async function deleteOthers(target: TableWrite, deletion: Deletion): Promise<CleanUpResult> {
+  const { commands, caller, assetType } = target;
+  const { batchId, confirm, dryRun, commit } = deletion;
   const { tenant, key } = caller;
   const table = { tenant, table: assetType.name };
   const read = async () => {
     const found = await commands.queries.records.outsideBatch(table, batchId, dryRun ? MAX_ENTRIES : 0);
     const { count: deleted, inside: kept, keys, ...end } = found;
-    return { ...end, state: { deleted, kept, keys } };
+    return { ...end, state: { deleted, kept, keys, session: commit && (await sessionOf(target, batchId)) } };
   };
-  let before: SyncCommit | undefined;
-  const { position, revision, state } = await writeTable(commands, caller, assetType, read, async (counts) => {
-    before = await done?.(counts);
-    if (before !== undefined || dryRun) return [];
-    const guard = commands.directory.tenant(tenant)?.cleanUpGuard;
-    const refusal = refusalOfCleanUp(guard, { batchId, confirm }, counts);
-    if (refusal !== undefined) throw new ValidationError(refusal);
-    const { deleted } = counts;
-    // A commit ends its session, and a request with a key writes something, so that the key is known.
-    if (deleted === 0 && !isSyncId(batchId) && key === undefined) return [];
-    return [{ type: 'TableCleanedUp', data: { batchId, deleted }, counts: { deleted } }];
-  });
-  if (before !== undefined) return { ...before, position };
-  const { deleted, kept: carried, keys } = state;
+  const { position, revision, state } = await writeTable(
+    commands,
+    caller,
+    assetType,
+    read,
+    ({ session, deleted, kept }) => {
+      if (session?.commit !== undefined) return [];
+      if (session?.refusal !== undefined) throw session.refusal;
+      if (dryRun) return [];
+      // A batch asks for its session on the rows that its append expects: it is counted here, or conflicts and is refused.
+      if (commit !== undefined && commit.records !== kept)
+        throw new ValidationError({
+          records: [`${kept} records have ${batchId} as their batch id, not ${commit.records}.`],
+        });
+      const guard = commands.directory.tenant(tenant)?.cleanUpGuard;
+      const refusal = refusalOfCleanUp(guard, { batchId, confirm }, { deleted, kept });
+      if (refusal !== undefined) throw new ValidationError(refusal);
+      // A commit ends its session, and a request with a key writes something, so that the key is known.
+      if (deleted === 0 && !isSyncId(batchId) && key === undefined) return [];
+      return [{ type: 'TableCleanedUp', data: { batchId, deleted }, counts: { deleted } }];
+    },
+  );
+  const { session, deleted, kept: carried, keys } = state;
+  if (session?.commit !== undefined) return { ...session.commit, position };
   return dryRun ? { position, deleted, carried, keys } : { position, deleted, operationId: String(revision) };
 }
 
@@ -104,12 +115,11 @@ export async function startSync({ commands, caller, assetType }: TableWrite) {
   return { id, startedAt: at };
 }
 
-/**
- * What the session's commit has deleted; undefined while it is open. To be called by a decision on the table, which never
- * misses a commit: the clean-up itself ends the session.
- * @throws ConflictError when it is not the newest of the table: it takes no batch and cannot be committed
- */
-async function committedBy({ commands, caller, assetType }: TableWrite, id: string): Promise<SyncCommit | undefined> {
+/** Its commit, if it has ended; why it takes no batch, if it has ended or is not the newest. */
+type Session = { readonly commit?: SyncCommit; readonly refusal?: ConflictError };
+
+/** To be read behind the rows that an append expects, which then never misses a commit: the clean-up itself ends the session. */
+export async function sessionOf({ commands, caller, assetType }: TableWrite, id: string): Promise<Session> {
   const table = assetType.name;
   await untilShown(commands, caller);
   const rows = cancellable(commands.rows, caller.deadline);
@@ -117,16 +127,11 @@ async function committedBy({ commands, caller, assetType }: TableWrite, id: stri
   const [row] = (await rows.rows(space, { ids: isSyncId(id) ? [uuidOfSync(id)] : [], keys: [] })).rows;
   const session = row && told<{ table: string; deleted?: number; operationId?: string }>(row);
   const { deleted, operationId } = session ?? {};
-  if (session?.table === table && deleted !== undefined) return { deleted, operationId };
+  if (session?.table === table && deleted !== undefined)
+    return { commit: { deleted, operationId }, refusal: new ConflictError(`${id} is committed already.`) };
   const later = await rows.page(space, { ...ALL_ROWS, conditions: where({ table }), behind: row?.n, limit: 1 });
-  if (session?.table !== table || later.rows.length > 0)
-    throw new ConflictError(`${id} is not the newest sync of this table.`);
-  return undefined;
-}
-
-/** To be called by the decision on a batch. @throws ConflictError when the session takes none */
-export async function requireOpenSync(target: TableWrite, id: string): Promise<void> {
-  if ((await committedBy(target, id)) !== undefined) throw new ConflictError(`${id} is committed already.`);
+  const isNewest = session?.table === table && later.rows.length === 0;
+  return isNewest ? {} : { refusal: new ConflictError(`${id} is not the newest sync of this table.`) };
 }
 
 /**
@@ -145,12 +150,5 @@ export async function commitSync(
   const { records, confirm } = parseBody(commitBody, body);
   if (records === undefined && !dryRun)
     throw new ValidationError({ records: ['The records field is required: how many the session has carried.'] });
-  // A batch asks for its session on the rows that its append expects: it is counted here, or conflicts and is refused.
-  const done = async ({ kept }: CleanUpCounts): Promise<SyncCommit | undefined> => {
-    const committed = await committedBy(target, id);
-    if (committed === undefined && !dryRun && records !== kept)
-      throw new ValidationError({ records: [`${kept} records have ${id} as their batch id, not ${records}.`] });
-    return committed;
-  };
-  return deleteOthers(target, { batchId: id, confirm, dryRun, done });
+  return deleteOthers(target, { batchId: id, confirm, dryRun, commit: { records } });
 }

@@ -168,19 +168,12 @@ test('a failed append is the answer of all, also of those that it would have ref
 test('one whose time ends while it is decided alone is told that nothing was written, and nothing is', async () => {
   const { application, appended } = openTable();
   const deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
-  const late = writeRecord(
-    application,
-    { ...caller, deadline },
-    item,
-    { keys: ['A'], ids: [idOf(1)] },
-    async (known) => {
-      deadline.cancel(new DeadlineError('It took too long.'));
-      deadline.end();
-      await nextTurn();
-      const decision = createRecord(item, { fields: { external_id: 'A', name: 'A' } } as RecordInput, idOf(1), known);
-      return decision.ok ? decision.events : [];
-    },
-  );
+  const late = writeRecord(application, { ...caller, deadline }, item, { keys: ['A'], ids: [idOf(1)] }, (known) => {
+    deadline.cancel(new DeadlineError('It took too long.'));
+    deadline.end();
+    const decision = createRecord(item, { fields: { external_id: 'A', name: 'A' } } as RecordInput, idOf(1), known);
+    return decision.ok ? decision.events : [];
+  });
   await expect(late).rejects.toThrow(DeadlineError);
   expect(deadline.mayHaveWritten).toBe(false);
   for (let turn = 0; turn < 10; turn++) await nextTurn();
