@@ -19,9 +19,7 @@ const KINDS = kindsFrom(5_000_000);
 const FIRST_OF_UPDATES = 900_000;
 const UPDATED = 100;
 
-/** @returns creates a second with 16 clients, by what is created */
 export async function measureCreate({ client }, { medianMs, p99Ms, perSecond } = EMBEDDED) {
-  const rates = {};
   for (const { table, text, body } of KINDS) {
     const path = `${ASSETS}/${table}/assets`;
     let n = 0;
@@ -33,11 +31,10 @@ export async function measureCreate({ client }, { medianMs, p99Ms, perSecond } =
     await timesOf(WARM_UP, create, CLIENTS);
     const start = performance.now();
     const times = await timesOf(WRITES_AT_ONCE, create, CLIENTS);
-    rates[text] = (times.length * 1000) / (performance.now() - start);
-    atLeast(`create ${text}s, ${CLIENTS} clients`, rates[text], perSecond[text], 'a second');
+    const rate = (times.length * 1000) / (performance.now() - start);
+    atLeast(`create ${text}s, ${CLIENTS} clients`, rate, perSecond[text], 'a second');
     note('  each', milliseconds(times));
   }
-  return rates;
 }
 
 /** Of some records and orders, round and round. */

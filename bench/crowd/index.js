@@ -18,7 +18,10 @@ const ASSETS = '/api/v1/dynamic-assets/dyn';
 /** Wanted of every crowd. */
 const HEALTH_MS = 150;
 const OTHERS_P99_MS = 250;
-const MEMORY_MB = 700;
+const MEMORY_MB = 600;
+
+/** Of the table whose operations are asked for. */
+const OPERATIONS = 100;
 
 const repeated = (count, request) => Array.from({ length: count }, () => request);
 
@@ -59,8 +62,12 @@ async function crowdsOf(client, person) {
       type: 'LongText',
       filterable: true,
     });
-  const items = Array.from({ length: 1_000 }, (_, n) => ({ external_id: `B${n}`, story: 'z'.repeat(6_500) }));
+  const items = Array.from({ length: 1_000 }, (_, n) => ({ external_id: `B${n}`, story: 'z'.repeat(3_900) }));
   const batch = (name) => ({ items: items.map((each) => ({ ...each, name })) });
+  for (let n = 0; n < OPERATIONS; n++) {
+    const few = Array.from({ length: 10 }, (_, at) => ({ external_id: `O${at}`, name: `name ${n}` }));
+    await client.ok('POST', `${ASSETS}/dyn_item/assets/batch`, { items: few });
+  }
   const operations = { method: 'GET', path: `${ASSETS}/dyn_item/operations` };
   const long = (m, n) => `${m} ${n} `.repeat(20_000).slice(0, 62_000);
   return [
@@ -75,7 +82,7 @@ async function crowdsOf(client, person) {
       requests: repeated(300, { method: 'GET', path: '/openapi.json' }),
     },
     {
-      name: '12 batches of 7 MB',
+      name: '12 batches of 4 MB',
       by: client,
       requests: Array.from({ length: 12 }, (_, n) => ({
         method: 'POST',
