@@ -8,7 +8,7 @@ import { anyRabbitMq, rabbitMqMissing } from '../engines/rabbitmq.js';
 const ACCEPTANCE = resolve(__dirname, '../acceptance');
 
 /**
- * Registers the tests of folders, or files, of test/acceptance, but not those of `itOfRequests`.
+ * Registers the tests of folders, or files, of test/acceptance, in this order and each once, but not those of `itOfRequests`.
  * @param except files that are left out, such as `tables/assets.test.ts`: what they test is decided before an engine is asked
  */
 export function repeatOnProductionEngines(folders: readonly string[], except: readonly string[] = []): void {
@@ -27,7 +27,7 @@ export function repeatOnProductionEngines(folders: readonly string[], except: re
         process.env = before;
         await mongoDb?.dispose();
       });
-      for (const file of folders.flatMap(testsOf).filter((name) => !except.includes(name))) {
+      for (const file of [...new Set(folders.flatMap(testsOf))].filter((name) => !except.includes(name))) {
         // Loading the file registers its tests.
         describe(file, () => void require(join(ACCEPTANCE, file)));
       }

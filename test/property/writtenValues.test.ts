@@ -6,11 +6,17 @@ import fc from 'fast-check';
 import { addTableOfEveryType, EVERY_TYPE } from '../acceptance/everyType.js';
 import { ASSETS } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
+import { isRepetition } from '../onProductionEngines/repetition.js';
 
 const SEED = 20261125;
+/** On other engines the edges tell most. */
+const SAMPLES = isRepetition ? 2 : 12;
 const digits = fc.stringMatching(/^-?[1-9]\d{0,14}$/);
 const sampled = (min: number, max: number) =>
-  fc.sample(fc.tuple(digits, fc.integer({ min, max }), fc.integer({ min: 0, max: 30 })), { seed: SEED, numRuns: 12 });
+  fc.sample(fc.tuple(digits, fc.integer({ min, max }), fc.integer({ min: 0, max: 30 })), {
+    seed: SEED,
+    numRuns: SAMPLES,
+  });
 
 /** One value in the forms that JSON allows. */
 function formsOf([signed, exponent, more]: readonly [string, number, number]): readonly string[] {
@@ -103,7 +109,7 @@ it('each value is shown unrounded; a batch that sends it back in any form, as a 
 it.each(VALUES)('$written of $field is found by what is shown, by what was sent, and by a part', async (value) => {
   const { code, field, written } = value;
   const text = (await shown()).get(code) ?? '';
-  for (const each of [text, written]) {
+  for (const each of new Set([text, written])) {
     expect(await found({ [`filter[${field}][eq]`]: each })).toContain(code);
     expect(await found({ [`filter[${field}][in]`]: `1234.5678,${each}`.slice(field === 'count' ? 10 : 0) })).toContain(
       code,
