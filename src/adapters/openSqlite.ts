@@ -68,7 +68,7 @@ const LOCKS = {
 } as const;
 
 /**
- * Locks the file against all other connections, also of other processes, or only against those that want it alone. Creates it
+ * Locks the file against all other connections, also of other processes, or only against exclusive ones. Creates it
  * if it is missing, and writes nothing.
  * @returns releases the lock; undefined if another connection is in the way
  */

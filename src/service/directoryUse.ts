@@ -1,6 +1,6 @@
 /**
  * Which processes use a data directory, and which may use it together, by locks that the system frees however a process ends,
- * also in containers, where process ids mean nothing. A service with all roles and embedded engines needs the directory alone.
+ * also in containers, where process ids mean nothing. A service with all roles and embedded engines shares the directory with nobody.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -73,7 +73,7 @@ export function useOwnDirectory(config: Config, roles: ReadonlySet<Role>) {
 }
 
 /**
- * Holds the rows in the directory, which one process alone may write.
+ * Holds the rows in the directory, which only one process may write.
  * @returns releases them
  * @throws DirectoryInUseError
  */
@@ -81,7 +81,7 @@ export async function holdRows(directory: string): Promise<() => void> {
   const release = await held(directory, 'rows', 'exclusive');
   if (release !== undefined) return release;
   throw new DirectoryInUseError(
-    `Another process writes the rows in ${directory}: without MONGODB_URL one process alone may have the role projector.`,
+    `Another process writes the rows in ${directory}: without MONGODB_URL only one process may have the role projector.`,
   );
 }
 

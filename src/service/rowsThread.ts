@@ -29,7 +29,7 @@ export function startRowsThread(config: RowsConfig, log: Logger, onNews: (news: 
       logNews(log, news);
       onNews(news);
     },
-    onFailure: (err) => log.error({ err }, 'the rows are not followed; they stand still until that goes on'),
+    onFailure: (err) => log.error({ err }, 'no rows are written; it is tried again'),
   });
   return { run: thread.ask, failure: thread.failure, stop: thread.stop };
 }

@@ -40,7 +40,7 @@ afterAll(async () => {
   expect(service.loggedErrors).toEqual([]);
 });
 
-/** 401: a session that has ended. 404 and 409: another of them was first. 413: a page that is too large. 422: a wrong password. 507: no room for another past table. */
+/** 401: a session that has ended. 404 and 409: another of them was first. 413: a page that is too large. 422: a wrong password. 507: a quota is used up. */
 const EXPECTED = new Set(['200', '201', '202', '204', '302', '401', '404', '409', '413', '422', '429', '503', '507']);
 
 /** @returns what is more than it may be, of the least noticed of three times */

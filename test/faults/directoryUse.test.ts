@@ -86,5 +86,5 @@ describe('a service with all roles has its data directory for itself', () => {
 
 it('of two processes that would write rows, the later one ends with a sentence that says why', async () => {
   await started('api,projector');
-  expect(await refused(service('api,projector'))).toContain('one process alone may have the role projector');
+  expect(await refused(service('api,projector'))).toContain('only one process may have the role projector');
 });

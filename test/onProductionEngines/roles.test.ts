@@ -4,7 +4,7 @@ import { describeProductionEngines, startProductionEngines } from '../engines/pr
 import { scaled } from '../engines/timeScale.js';
 import { twoOfEachRole } from '../faults/twoOfEachRole.js';
 
-/** A projector's lease lasts 5 s; the other asks for it each half second. The rest is for a busy machine. */
+/** A projector that has been silent for 5 s is gone, and the other one takes its tenants. The rest is for a busy machine. */
 const TAKE_OVER_MS = scaled(9_000);
 
 describeProductionEngines(() =>

@@ -9,7 +9,7 @@ const TIMEOUT_MS = 10_000;
 const RECONNECT_AFTER_MS = 500;
 const CLOSE_MS = 6_000;
 
-export type ConnectionOptions = {
+type ConnectionOptions = {
   /** One for each host of a cluster, the next one in turn after each loss and each failure. */
   readonly urls: readonly string[];
   /** The connection's name in the server's lists. */

@@ -28,7 +28,7 @@ const LONGEST_HELD_MS = 2_000;
 /** The server closes a channel with a message that is not acknowledged for half an hour. */
 const LONGEST_UNACKNOWLEDGED_MS = 60_000;
 
-export type ConsumerOptions = ConsumeOptions & {
+type ConsumerOptions = ConsumeOptions & {
   readonly queue: string;
   readonly connection: Connection;
   readonly handle: Handler;

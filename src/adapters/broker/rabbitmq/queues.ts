@@ -7,7 +7,7 @@
  * would end a quorum queue together with what waits in it.
  */
 
-export type Arguments = { readonly [name: string]: string | number | boolean };
+type Arguments = { readonly [name: string]: string | number | boolean };
 /** With arguments beside those of every queue. */
 export type Queue = readonly [name: string, own: Arguments];
 

@@ -13,7 +13,7 @@ const DEFAULT_LEASE_MS = 5_000;
 /** How often a process that would lead looks whether another one still does. */
 const LEAD_AGAIN_MS = 500;
 
-export type SqliteBrokerOptions = {
+type SqliteBrokerOptions = {
   /** Path of the database file; created if missing. */
   readonly file: string;
   /** How long a message stays with a consumer that does not renew its lease. Default 5,000. */

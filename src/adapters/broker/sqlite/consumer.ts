@@ -11,7 +11,7 @@ import type { JobOutcome, JobStore, TakenJob } from './jobStore.js';
  */
 const POLL_MS = 2_500;
 
-export type ConsumerOptions = ConsumeOptions & {
+type ConsumerOptions = ConsumeOptions & {
   readonly queue: string;
   readonly leaseMs: number;
   readonly handle: Handler;

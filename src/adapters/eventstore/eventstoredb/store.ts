@@ -17,7 +17,7 @@ import { feed } from './feed.js';
 import { KnownLog, LogReader } from './logReader.js';
 import { CALL_BACKOFF, isTransient, isUnsent, OF_LEADER, Server, toPortError } from './server.js';
 
-export type EventStoreDbSettings = {
+type EventStoreDbSettings = {
   /** `esdb://user:password@host:2113?tls=true`, or `esdb+discover://` for a cluster. */
   readonly url: string;
   /** Appends and reads reject after this long without the server. Default 4,000 ms. */
@@ -90,7 +90,7 @@ function appender(server: Server, reader: LogReader, log: KnownLog, timeoutMs: n
     const expectedRevision = typeof expected === 'number' ? BigInt(expected) : EXPECTED[expected];
     let mayBeStored = false;
     const attempt = async (): Promise<AppendResult> => {
-      await withTimeout(deadline - Date.now(), 'the look at the log took too long', log.check());
+      await withTimeout(deadline - Date.now(), 'the event store did not answer in time', log.check());
       const left = deadline - Date.now();
       if (left <= 0) throw new DeadlineError('no time was left to ask it');
       const options = { ...OF_LEADER, expectedRevision, deadline: left };

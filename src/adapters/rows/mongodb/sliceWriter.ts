@@ -151,16 +151,15 @@ export class SliceWriter {
 
   /** Writes states that have begun, and ends, also of states that a slice which was cut had added. */
   async #flush(): Promise<void> {
-    const { states } = this.database;
     const spaces = [...this.#spaces.values()];
     const added = spaces.flatMap(({ begun }) => [...begun.values()]);
-    if (added.length > 0) await written(added, states.insertMany(added, { ordered: false }));
+    if (added.length > 0) await written(added, this.database.states.insertMany(added, { ordered: false }));
     const changes = spaces.flatMap(({ s, ended }) =>
       [...grouped(ended)].map(([ids, end]) => ({
         updateMany: { filter: { s, _id: { $in: ids } }, update: { $set: end } },
       })),
     );
-    if (changes.length > 0) await states.bulkWrite(changes);
+    if (changes.length > 0) await this.database.states.bulkWrite(changes);
     for (const { begun, ended } of spaces) {
       begun.clear();
       ended.clear();

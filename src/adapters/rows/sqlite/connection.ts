@@ -31,10 +31,9 @@ export const AMONG_IDS = `IN (SELECT iif(type = 'array', unhex(value ->> 0), val
 export const idList = (ids: readonly string[]): string =>
   JSON.stringify(ids.map((id) => (UUID.test(id) ? [id.replaceAll('-', '')] : id)));
 /** The same of keys, whose list is their JSON. */
-export const AMONG_KEYS = 'IN (SELECT value FROM json_each(?))';
+const AMONG_KEYS = 'IN (SELECT value FROM json_each(?))';
 
-export const idText = (cell: Buffer | string): string =>
-  typeof cell === 'string' ? cell : uuidText(cell.toString('hex'));
+const idText = (cell: Buffer | string): string => (typeof cell === 'string' ? cell : uuidText(cell.toString('hex')));
 
 export type Space = {
   readonly number: number;
