@@ -75,8 +75,7 @@ beforeAll(async () => {
 
   service = new Service(dataDir, {});
   await service.start();
-  const created: CreatedTenant = JSON.parse(await readFile(join(FIXTURE, 'tenant.json'), 'utf8'));
-  acme = new TenantClient(service, created, 'dyn_stock_order');
+  acme = new TenantClient(service, kept, 'dyn_stock_order');
 });
 afterAll(async () => {
   await service.dispose();

@@ -4,16 +4,20 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { REPOSITORY, Workplace } from './cli.js';
 
+type Command = readonly string[];
 let workplace: Workplace;
+let groups: readonly (readonly [group: Command, within: readonly Command[]])[];
 beforeAll(async () => {
   workplace = await Workplace.make();
+  const first = await commandsOf([]);
+  groups = await Promise.all(first.map(async (group) => [group, await commandsOf(group)] as const));
 });
 afterAll(() => workplace.remove());
 
 const text = (name: string): string => readFileSync(join(REPOSITORY, name), 'utf8');
 
 /** The commands that the help of this one names. */
-async function commandsOf(parents: readonly string[]): Promise<readonly (readonly string[])[]> {
+async function commandsOf(parents: Command): Promise<readonly Command[]> {
   const { stdout } = await workplace.run([...parents, '--help']);
   const [, listed = ''] = /\nCommands:\n((?: {2}.*\n)+)/.exec(stdout) ?? [];
   const names = [...listed.matchAll(/^ {2}([a-z][\w-]*)/gm)].map(([, name = '']) => name);
@@ -21,9 +25,7 @@ async function commandsOf(parents: readonly string[]): Promise<readonly (readonl
 }
 
 it('the help of every command has its usage and an example', async () => {
-  const first = await commandsOf([]);
-  const second = await Promise.all(first.map(commandsOf));
-  const all = [...first, ...second.flat()];
+  const all = groups.flatMap(([group, within]) => [group, ...within]);
   expect(all).toEqual(expect.arrayContaining([['start'], ['tenant', 'create'], ['webhook', 'reseal'], ['doctor']]));
   for (const command of all) {
     const { code, stdout, stderr } = await workplace.run([...command, '--help']);
@@ -35,18 +37,16 @@ it('the help of every command has its usage and an example', async () => {
   }
 });
 
-it('docs/settings.md has every command, and no other', async () => {
-  const groups = await commandsOf([]);
+it('docs/settings.md has every command, and no other', () => {
   const rows = text('docs/settings.md').match(/^\| `[a-z].*/gm) ?? [];
-  for (const group of groups) {
-    const within = await commandsOf(group);
-    const isShown = (command: readonly string[]) =>
+  for (const [group, within] of groups) {
+    const isShown = (command: Command) =>
       rows.some(
         (row) => row.startsWith(`| \`${group}`) && command.every((word) => new RegExp(`\\b${word}\\b`).test(row)),
       );
     expect((within.length > 0 ? within : [group]).filter((command) => !isShown(command))).toEqual([]);
   }
-  expect(new Set(rows.map((row) => /[a-z]+/.exec(row)?.[0]))).toEqual(new Set(groups.flat()));
+  expect(new Set(rows.map((row) => /[a-z]+/.exec(row)?.[0]))).toEqual(new Set(groups.flatMap(([group]) => group)));
 });
 
 it.each([
