@@ -117,7 +117,7 @@ test('reads an order and its history, and finds nothing that would change someth
   const { page } = window;
   const { data } = await acme().list('dyn_stock_order');
   await window.goto(`/orders/${data[0]?.id}`, /PO-001/);
-  await page.getByText('Order created with parts').waitFor();
+  await page.getByText('First API client created an order').waitFor();
   for (const name of ['Save', 'Approve and next', 'Reject', 'Add a line']) {
     expect(await page.getByRole('button', { name, exact: true }).count()).toBe(0);
   }

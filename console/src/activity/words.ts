@@ -66,6 +66,12 @@ const WORDS: { readonly [kind in Entry['kind']]: readonly [en: string, nl: strin
 
 export const ACTIVITY_KINDS = Object.keys(WORDS) as readonly Entry['kind'][];
 
+/** The kind of an event of an order, as its history names it: `OrderPartAdded`. */
+export function kindOfEvent(event: string): Entry['kind'] {
+  const words = event.replace(/^Order|WithParts$/g, '').replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`);
+  return ACTIVITY_KINDS.find((kind) => kind === `order.${words.toLowerCase()}`) ?? 'order.changed';
+}
+
 export function useKindWords(): (kind: Entry['kind']) => string {
   const { language } = useLanguage();
   return (kind) => WORDS[kind][language === 'nl' ? 1 : 0];

@@ -2,6 +2,7 @@
 import { Text, Timeline } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { memo, type ReactNode, useState } from 'react';
+import { kindOfEvent, useKindWords } from '../activity/words';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { useText, When } from '../app/language';
 import { Listed } from '../app/Page';
@@ -60,9 +61,6 @@ export const OrderHistory = memo(({ orderId, names }: Props) => {
   );
 });
 
-/** `OrderPartAdded` as words: events have too many names for a dictionary, and auditors look them up by these. */
-const eventName = (event: string): string => event.replace(/(?<!^)([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`);
-
 type EntryProps = {
   readonly entry: Schemas['HistoryEntry'];
   readonly orderId: string;
@@ -74,15 +72,17 @@ type EntryProps = {
 export function Entry({ entry, orderId, names, children }: EntryProps) {
   const text = useText();
   const labelOf = useLabels();
+  const wordsOf = useKindWords();
   const { event, occurred_at: at, actor, status_from: from, status_to: to, reasons, changes } = entry;
+  const who = actor.name ?? actor.id;
   const states: { readonly [status: string]: string } = text.status;
   const changed = from === to || from === null ? [] : [`${states[from] ?? from} → ${states[to] ?? to}`];
   const [isOpen, setOpen] = useState(children !== undefined);
-  const named = children === undefined && changed.length > 0 ? [] : [eventName(event)];
+  const named = children === undefined && changed.length > 0 ? [] : [`${who} ${wordsOf(kindOfEvent(event))}`];
   return (
-    <Timeline.Item title={[...named, ...changed].join(': ')}>
+    <Timeline.Item title={<bdi>{[...named, ...changed].join(': ')}</bdi>}>
       <Text size="sm">
-        <When at={at} long={children !== undefined} /> <bdi>{text.orders.whoChanged(actor.name ?? actor.id)}</bdi>
+        <When at={at} long={children !== undefined} /> {named.length === 0 && <bdi>{text.orders.whoChanged(who)}</bdi>}
       </Text>
       {reasons.map((reason, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the same reason may stand twice
