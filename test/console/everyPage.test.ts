@@ -1,4 +1,5 @@
 /** Every page and dialog: no barrier that axe finds, no error of a script, no report of the policy; hostile names are harmless. */
+import { readFileSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { addWebhook } from '../acceptance/export.js';
 import { type Service, startService } from '../acceptance/service.js';
@@ -12,6 +13,13 @@ const HOSTILE = [
   'x'.repeat(255),
   '{{constructor.constructor("alert(1)")()}}',
 ];
+
+/** The texts of the console that its Dutch has in other words. */
+const textsOf = (language: string): readonly string[] =>
+  [...readFileSync(`console/src/app/${language}.ts`, 'utf8').matchAll(/'([^'\n]{4,})'/g)].map(([, text = '']) => text);
+const ENGLISH = textsOf('en').filter((text) => !textsOf('nl').includes(text));
+/** What no Dutch text has, and names in the API have only between their points and lines. */
+const ENGLISH_WORD = /(?<![\w.:/-])(?:the|and|with|for|by|created|changed|added|approved|deleted|failed)(?![\w.:/-])/i;
 
 /** A walk through all pages. */
 const LONGEST_WALK_MS = scaled(300_000);
@@ -158,22 +166,35 @@ test('a person sees where they are signed in, and ends it there', async () => {
   await Promise.all([phone.close(), window.close()]);
 });
 
-test('speaks Dutch, and says so', async () => {
-  const window = await Window.open(browser, acme(), { locale: 'nl-NL' });
-  const { page } = window;
-  await page.goto(`http://${acme().host}/console`);
-  await page.getByRole('heading', { name: 'Inloggen' }).waitFor();
-  expect(await page.evaluate('document.documentElement.lang')).toBe('nl');
-  await page.getByLabel('E-mailadres').fill(acme().admin.email);
-  await page.getByLabel('Wachtwoord').first().fill(acme().admin.password);
-  await page.keyboard.press('Enter');
-  await page.getByRole('navigation').waitFor();
-  await window.goto(pages.find(([, heading]) => String(heading) === '/constructor/')?.[0] ?? '', /constructor/);
-  for (const problem of ['Leverdatum: niets ingevuld.', '1: Aantal: moet meer dan 0 zijn.'])
-    await page.getByRole('button', { name: problem }).waitFor();
-  await window.screenshot('clerk-problems-nl');
-  await window.close();
-});
+test(
+  'speaks Dutch, and says so',
+  async () => {
+    const window = await Window.open(browser, acme(), { locale: 'nl-NL' });
+    const { page } = window;
+    await page.goto(`http://${acme().host}/console`);
+    await page.getByRole('heading', { name: 'Inloggen' }).waitFor();
+    expect(await page.evaluate('document.documentElement.lang')).toBe('nl');
+    await page.getByLabel('E-mailadres').fill(acme().admin.email);
+    await page.getByLabel('Wachtwoord').first().fill(acme().admin.password);
+    await page.keyboard.press('Enter');
+    await page.getByRole('navigation').waitFor();
+    const flaws: { [path: string]: readonly string[] } = {};
+    for (const [path] of pages) {
+      await window.goto(path, /./);
+      // This is the name of who made the tenant.
+      const seen = String(await page.evaluate('document.body.innerText')).replaceAll(' at the command line', '');
+      const english = seen.split('\n').filter((text) => ENGLISH.includes(text.trim()) || ENGLISH_WORD.test(text));
+      if (english.length > 0) flaws[path] = english;
+    }
+    expect(flaws).toEqual({});
+    await window.goto(pages.find(([, heading]) => String(heading) === '/constructor/')?.[0] ?? '', /constructor/);
+    for (const problem of ['Leverdatum: niets ingevuld.', '1: Aantal: moet meer dan 0 zijn.'])
+      await page.getByRole('button', { name: problem }).waitFor();
+    await window.screenshot('clerk-problems-nl');
+    await window.close();
+  },
+  LONGEST_WALK_MS,
+);
 
 test('the sign-in is there within three seconds at 400 kbit/s', async () => {
   const window = await Window.open(browser, acme());
