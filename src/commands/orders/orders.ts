@@ -128,10 +128,14 @@ export function approveOrder(
   const approver = { id: userId, first_name, last_name, locale, email };
   const tenant = tenantOf(commands, caller.tenant);
   const orderId = recordId(tenant.orderModel, id);
-  const approve = (order: Order, approvedAt: string, snapshot: ExportSnapshot): OrderDecision =>
-    decideApproval(order, { approvedAt, approver }, snapshot, tenant.assetTypes, reason);
-  const read = (order: Order) => exportSnapshot(commands.queries.records, tenant, orderId, order);
-  return changeState(commands, caller, orderId, approve, read);
+  return changeState(
+    commands,
+    caller,
+    orderId,
+    (order, approvedAt, snapshot: ExportSnapshot) =>
+      decideApproval(order, { approvedAt, approver }, snapshot, tenant.assetTypes, reason),
+    (order) => exportSnapshot(commands.queries.records, tenant, orderId, order),
+  );
 }
 
 /** @param reasons shown with the order @throws ConflictError in a state in which it cannot be rejected */

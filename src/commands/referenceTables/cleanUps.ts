@@ -125,12 +125,12 @@ export async function sessionOf({ commands, caller, assetType }: TableWrite, id:
   const rows = cancellable(commands.rows, caller.deadline);
   const space = { tenant: caller.tenant, space: SYNCS.name };
   const [row] = (await rows.rows(space, { ids: isSyncId(id) ? [uuidOfSync(id)] : [], keys: [] })).rows;
-  const session = row && told<{ table: string; deleted?: number; operationId?: string }>(row);
-  const { deleted, operationId } = session ?? {};
-  if (session?.table === table && deleted !== undefined)
+  const session = row && told<{ table?: string; deleted?: number; operationId?: string }>(row);
+  const { table: own, deleted, operationId } = session ?? {};
+  if (own === table && deleted !== undefined)
     return { commit: { deleted, operationId }, refusal: new ConflictError(`${id} is committed already.`) };
   const later = await rows.page(space, { ...ALL_ROWS, conditions: where({ table }), behind: row?.n, limit: 1 });
-  const isNewest = session?.table === table && later.rows.length === 0;
+  const isNewest = own === table && later.rows.length === 0;
   return isNewest ? {} : { refusal: new ConflictError(`${id} is not the newest sync of this table.`) };
 }
 

@@ -2,10 +2,10 @@
 import type { EventOf } from '../eventTypes.js';
 import { type OrderStatus, type StatusChange, toldAs } from '../order/events.js';
 
-/** The events of the log that cause each kind, as people read their types. */
+/** The types of events of the log that cause each kind; an edit of the status alone is no update. */
 const CAUSES = {
-  'order.created': ['OrderCreated', 'OrderCreatedWithParts'],
-  'order.updated': ['OrderChanged', 'OrderPartAdded', 'OrderPartChanged', 'OrderPartsChanged'],
+  'order.created': ['OrderCreated'],
+  'order.updated': ['OrderEdited'],
   /** Caused by each event that moves the status of an order. */
   'order.status_changed': [],
   'order.approved': ['OrderApproved'],
@@ -24,9 +24,9 @@ export function kindsOf({ type, data }: EventOf<string, unknown>): readonly Webh
   // A new order has no status before.
   const { status } = (data ?? {}) as { readonly status?: StatusChange | OrderStatus };
   const isMoved = type.startsWith('Order') && typeof status === 'object' && status.from !== status.to;
-  const told = toldAs({ type, data });
+  const isOfStatus = toldAs({ type, data }) === 'OrderStatusChanged';
   const isCaused = (kind: WebhookEventKind) =>
-    CAUSES[kind].some((cause) => cause === told) || (isMoved && kind === 'order.status_changed');
+    CAUSES[kind].some((cause) => cause === type && !isOfStatus) || (isMoved && kind === 'order.status_changed');
   return WEBHOOK_EVENT_KINDS.filter(isCaused);
 }
 
