@@ -2,7 +2,7 @@
 import createClient, { type ClientOptions } from 'openapi-fetch';
 import type { components, operations, paths } from '../../generated/schema';
 import { inLanguage, languageNow } from '../app/language';
-import { sessionWords } from '../app/sessionWords';
+import { sessionWords, withNameInWords } from '../app/sessionWords';
 
 export type Schemas = components['schemas'];
 export type User = Schemas['User'];
@@ -84,20 +84,16 @@ export async function answerOf<T>(request: Promise<Answer<T>>): Promise<{
 }
 
 function errorOf(response: Response, body: unknown): ApiError {
-  // The service names a field as programs do: `The lines.0.item_id field is required.`
-  const said = JSON.stringify(isObject(body) ? body : {}).replace(
-    /\bThe (?:[^\s"]+\.)?(\w+?)(?:_id)? field\b/g,
-    (_, name: string) => `The ${name.replaceAll('_', ' ')} field`,
-  );
-  const { message, error, errors }: Refusal = JSON.parse(said);
+  const { message, error, errors }: Refusal = isObject(body) ? body : {};
+  const said = Object.entries(errors ?? {}).map(([field, sentences]) => [field, sentences.map(withNameInWords)]);
   // A person sees no tags of versions, which are what it speaks about then.
   const parts = response.status === 412 ? [words().changedSince] : [message, errors === undefined ? error : undefined];
-  const text = parts.filter((part) => typeof part === 'string').join(' ');
+  const text = withNameInWords(parts.filter((part) => typeof part === 'string').join(' '));
   const seconds = Number(response.headers.get('Retry-After') ?? Number.NaN);
   return new ApiError(
     response.status,
     text === '' ? `${response.status} ${response.statusText}` : text,
-    errors,
+    Object.fromEntries(said),
     Number.isFinite(seconds) ? seconds : undefined,
   );
 }

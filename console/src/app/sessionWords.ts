@@ -33,3 +33,7 @@ export const sessionWords = {
     'Uw wachtwoord is gewijzigd. Al uw andere sessies zijn beëindigd.',
   ],
 } as const;
+
+/** The service's sentences begin with a field as programs name it: `The lines.0.item_id field is required.` */
+export const withNameInWords = (sentence: string): string =>
+  sentence.replace(/^The (?:[\w.]+\.)?(\w+?)(?:_id)? field /, (_, name) => `The ${name.replaceAll('_', ' ')} field `);
