@@ -95,15 +95,12 @@ export const DRAFT = 'draft.part';
 
 const description = z.looseObject({
   format: z.literal(1),
-  made_at: z.string(),
-  version: z.string(),
   /** Absent if the log is not embedded. */
   log: z.object({ streams: z.int(), appends: z.int(), events: z.int(), sha256: z.string() }).optional(),
 });
-type Description = z.output<typeof description>;
 
 /** Undefined for a backup of an earlier release. @throws CliError if it cannot be read */
-export async function describedBackup(directory: string): Promise<Description | undefined> {
+export async function describedBackup(directory: string): Promise<z.output<typeof description> | undefined> {
   const file = join(directory, DESCRIPTION);
   if (!existsSync(file)) return undefined;
   try {

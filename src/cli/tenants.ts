@@ -146,11 +146,10 @@ const userCreate = command({
     firstName: required('<name>', 'first name'),
     lastName: required('<name>', 'last name'),
     roles: list('<list>', `comma-separated: ${ROLES.join(', ')}`, ['validator']),
-    locale: { ...required('<locale>', 'language, such as en or nl_NL'), isRequired: false, initial: 'en' },
   },
-  async run({ tenant, email, firstName, lastName, roles, locale }) {
+  async run({ tenant, email, firstName, lastName, roles }) {
     const password = newPassword();
-    const body = { email, password, first_name: firstName, last_name: lastName, locale, roles };
+    const body = { email, password, first_name: firstName, last_name: lastName, locale: 'en', roles };
     const { id } = await withTenant(tenant, ({ commands }) => addUser(commands, operator(tenant), body));
     return { id, email, password, roles };
   },

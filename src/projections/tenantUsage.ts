@@ -17,7 +17,7 @@ const QUOTA_LOOKED_UP_EVERY_MS = 2_000;
 const LOOK_LIMIT_MS = 3_000;
 
 /** Undefined while its rows cannot be read. */
-export type Used = { readonly [quota in Quota]: number | undefined };
+type Used = { readonly [quota in Quota]: number | undefined };
 
 type Figures = { used?: Used | undefined; lookedUpAt: number; readonly lookUp: () => Promise<void> };
 

@@ -9,7 +9,7 @@ import { type Endpoint, endpointKey } from './gate.js';
 const LABELS = ['tenant', 'webhook'] as const;
 const OUTCOMES = ['delivered', 'failed', 'gone', 'refused_address', 'timeout'] as const;
 
-export type MetricsSource = {
+type MetricsSource = {
   readonly directory: TenantDirectory;
   readonly queries: { readonly deliveries: DeliveryQueries };
 };

@@ -11,7 +11,7 @@ import { HttpError, invalidToken, unauthenticated } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { Principal } from '../requestContext.js';
 import { type Check, dataReply, type Resource } from '../routes/operation.js';
-import { addressOfRequest, networkOfRequest } from '../senderAddress.js';
+import { networkOfRequest } from '../senderAddress.js';
 
 const body = z.strictObject({ token: z.string('must be a string.') });
 
@@ -57,10 +57,6 @@ export const operatorSessions: Resource = {
         await spend(api, call.req, link);
         const { operator } = link;
         const session = api.tokens.issue('operator', `operator:${operator}`, { operator });
-        api.log.info(
-          { operator, address: addressOfRequest(call.req), requestId: call.req.context.requestId },
-          'an operator signed in',
-        );
         return dataReply({ token: session.token, expires_in: session.expiresIn, operator });
       },
     },
