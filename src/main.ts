@@ -12,6 +12,7 @@ import { newId, now } from './commands/clock.js';
 import { type Config, ROLES, type Role, version } from './config.js';
 import { isSameLog, type LogAnchor } from './ports/logAnchor.js';
 import type { Directory } from './projections/directory/directory.js';
+import { keepJobs } from './projections/jobs.js';
 import { Progress, shownRows } from './projections/progress.js';
 import { TenantUsage } from './projections/tenantUsage.js';
 import { DeliveryQueries } from './queries/deliveries.js';
@@ -28,9 +29,8 @@ import {
   READER_THREADS,
   removeDamaged,
 } from './service/engines.js';
-import { engineChecks, readiness, registerFigures, rowsCheck, watchRows } from './service/health.js';
+import { ownChecks, parkedTenants, readiness, registerFigures, watchRows } from './service/health.js';
 import { openKeys } from './service/keys.js';
-import { operatorParts, parkedTenants } from './service/operatorParts.js';
 import { openOwnLog } from './service/ownLog.js';
 import { startRowsThread } from './service/rowsThread.js';
 import { startTracing, traceAppends } from './service/tracing.js';
@@ -173,16 +173,13 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
   }
 
   const usage = new TenantUsage(rows, { logBytes: config.QUOTA_LOG_BYTES, records: config.QUOTA_RECORDS });
-  const parked = () => parkedTenants({ directory, progress });
+  const parked = () => parkedTenants(directory, progress);
   const [behind, rowsFailure] = [() => progress.behind(), () => following?.failure()];
-  const ask = askedOf([
-    ...engineChecks({ eventStore, rows: stored, broker }),
-    rowsCheck({ watch, parked, behind, rowsFailure }),
-    ...machineChecks(config),
-  ]);
-  registerFigures(metrics.registry, config, { ask, eventStore, watch, parked, broker });
-  const seen = { log, eventStore, ask, parked, runJob: following?.run };
+  const running = { eventStore, rows: stored, broker, watch, parked, behind, rowsFailure };
+  const ask = askedOf([...ownChecks(running), ...machineChecks(config)]);
   const tree = isApi ? parts.add(startAuditTree(config, log, metrics.registry), (each) => each.stop()) : undefined;
+  const jobs = keepJobs({ rows: following?.run, log: tree?.run }, log);
+  registerFigures(metrics.registry, config, { ...running, ask, jobs });
   const deps: ApiDeps = {
     commands,
     queries,
@@ -207,7 +204,7 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
     tracer,
     askTree: tree?.ask ?? (async () => undefined),
     ready: readiness(ask),
-    operator: operatorParts(seen),
+    operator: { jobs, eventStore, parked, checks: () => ask('console') },
     checkWebhookTarget: createTargetCheck(policy),
   };
   // Answers should show everything acknowledged before the start. But the start does not wait for a long backlog or for rows

@@ -11,8 +11,8 @@ import type { Config } from '../config.js';
 import type { Tables } from '../domain/identity/tenantTables.js';
 import type { EventStore, Revision } from '../ports/eventStore.js';
 import type { ParkedTenant, RowReads } from '../ports/rowStore.js';
+import type { Jobs } from '../projections/jobs.js';
 import type { Progress } from '../projections/progress.js';
-import type { RowJobs } from '../projections/rowJobs.js';
 import type { TenantUsage } from '../projections/tenantUsage.js';
 import type { Tally } from '../supervision/fairQueue.js';
 import type { AllTurns, ListLimits, TokenBuckets } from './admission.js';
@@ -46,7 +46,7 @@ export type Checked = {
 };
 
 export type OperatorParts = {
-  readonly jobs: RowJobs;
+  readonly jobs: Jobs;
   readonly eventStore: EventStore;
   /** Tenants with an event that could not be applied. */
   readonly parked: () => readonly ParkedView[];

@@ -3,7 +3,7 @@
  * stored tiles, which name the first event that is not what it was. Changes nothing.
  */
 import { Erasures } from '../domain/erasure.js';
-import { type EventStore, erasuresOf, type RecordedEvent } from '../ports/eventStore.js';
+import { type EventStore, erasuresOf, type Position, type RecordedEvent } from '../ports/eventStore.js';
 import { leafHashOf, type TreeLog, untilHead } from './logTree.js';
 import { HASH_BYTES, TILE_WIDTH, Tree } from './merkle.js';
 import type { Checkpoint } from './note.js';
@@ -17,9 +17,9 @@ export type NamedEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'typ
   readonly index: number;
 };
 
-function named({ id, stream, revision, type }: RecordedEvent, index: number): NamedEvent {
+const named = ({ id, stream, revision, type }: RecordedEvent, index: number): NamedEvent => {
   return { index, id, stream, revision, type };
-}
+};
 
 export type Verification = {
   /** Events that could be read, up to some before the one that could not. */
@@ -28,7 +28,7 @@ export type Verification = {
   readonly unreadable: string | undefined;
   /** Whether the log still begins with the events that the checkpoint covers. */
   readonly holds: boolean;
-  /** The first event that is not what the tiles say, and what the log has in its place. Undefined if they name none. */
+  /** The first event that is not what the tiles say, and what the log has in its place: nothing where its end is gone. Undefined if they name none. */
   readonly changed: { readonly index: number; readonly now: NamedEvent | undefined } | undefined;
   /** Events that have lost erased values: the hash of each is proved, its text is not. */
   readonly erased: number;
@@ -36,11 +36,12 @@ export type Verification = {
   readonly unnamed: NamedEvent | undefined;
 };
 
-/** @param checkpoint whose signature is verified. @throws what the event store throws */
+/** @param checkpoint whose signature is verified @param onTile ends the reading where it throws. @throws what the event store throws */
 export async function verifyLog(
   log: TreeLog & Pick<EventStore, 'readStream'>,
   files: TileFiles,
   { size: covered, root }: Checkpoint,
+  onTile: (position: Position) => void = () => undefined,
 ): Promise<Verification> {
   const { erasures } = await erasuresOf(log).catch(() => ({ erasures: new Erasures() }));
   const tree = new Tree();
@@ -58,6 +59,7 @@ export async function verifyLog(
         const leaf = leafHashOf(event);
         tree.push(leaf);
         const at = index % TILE_WIDTH;
+        if (at === 0) onTile(event.position);
         if (at === 0 && index < covered)
           tile = await files.read(0, index / TILE_WIDTH, Math.min(TILE_WIDTH, covered - index)).catch(() => NONE);
         const stored = tile.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES);
@@ -73,7 +75,6 @@ export async function verifyLog(
     unreadable = error instanceof Error ? error.message : String(error);
   }
   const events = tree.size;
-  // The end is gone.
   if (events < covered && unreadable === undefined) changed ??= { index: events, now: undefined };
   return { events, unreadable, holds, changed: holds ? undefined : changed, erased, unnamed };
 }

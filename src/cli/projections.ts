@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Position } from '../ports/eventStore.js';
 import type { TenantProgress } from '../ports/rowStore.js';
-import { isGood, type JobReport, type JobRequest } from '../projections/rowJobs.js';
+import { isGood, type JobReport, type JobRequest } from '../projections/jobs.js';
 import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
 import { userOf } from '../service/directoryUse.js';
 import { keptCheckpoint, openRowReads } from '../service/engines.js';
@@ -39,7 +39,6 @@ type Outcome = { readonly ok: boolean; readonly reports: readonly JobReport[] };
 const work = (
   kind: JobRequest['kind'],
   about: string,
-  nothingDone: string,
   tenantOption: Option<string | undefined> = textOption('<name>', 'only what belongs to this tenant'),
 ) =>
   command({
@@ -48,32 +47,32 @@ const work = (
     example: `dynamic-assets projections ${kind} --tenant acme`,
     options: { tenant: tenantOption },
     run: ({ tenant }) => workOn({ kind, tenant }),
-    lines: ({ reports }) => (reports.length === 0 ? [nothingDone] : reports.flatMap(linesOf)),
+    lines: ({ reports }) =>
+      reports.length === 0
+        ? [kind === 'retry' ? 'Nothing is parked there.' : 'There is no tenant.']
+        : reports.flatMap(linesOf),
     failure: ({ ok }) => (ok ? undefined : ''),
   });
 
 const verify = work(
   'verify',
   'Have the running service make a copy of the rows from the event log, and compare both. Exits with 1 if they differ.',
-  'There is no tenant.',
 );
 
 const rebuild = work(
   'rebuild',
   'Have the running service make a copy of the rows from the event log, and swap it in. No webhook is sent again.',
-  'There is no tenant.',
 );
 
 const retry = work(
   'retry',
   'Have the running service retry a tenant that is parked at an event that could not be applied.',
-  'Nothing is parked there.',
   { ...textOption('<name>', 'the tenant'), isRequired: true },
 );
 
 export const projectionCommands = [list, verify, rebuild, retry];
 
-/** The running service does the work, also when this command ends: the operator's console can cancel it. */
+/** The running service does the work; Ctrl-C cancels it, as the operator's console can. */
 const workOn = (request: JobRequest): Promise<Outcome> =>
   withLog(async (tools) => {
     if (request.tenant !== undefined) await requireTenant(tools, request.tenant);
@@ -101,19 +100,25 @@ const jobNow = z.looseObject({
   state: z.string(),
   ended_at: z.string().nullable(),
   error: z.string().nullable(),
+  progress: z.looseObject({ tenant: z.string(), done: z.number(), of: z.number() }).nullable(),
   reports: z.array(z.custom<JobReport>((report) => typeof report === 'object')),
 });
 
 /** @throws CliError that says why it failed */
 async function jobDone(session: Session, request: JobRequest): Promise<readonly JobReport[]> {
   const { id } = jobNow.parse(await ask(session, 'POST', '/jobs', request));
-  for (;;) {
+  process.once('SIGINT', () => void ask(session, 'DELETE', `/jobs/${id}`).catch(() => undefined));
+  for (let told = ''; ; ) {
     const jobs = z.array(jobNow).parse(await ask(session, 'GET', '/jobs'));
     const job = jobs.find((each) => each.id === id);
     if (job === undefined || job.state === 'cancelled')
       throw new CliError('The job was cancelled, by an operator or by the end of the service.');
     if (job.error !== null) throw new CliError(job.error);
     if (job.ended_at !== null) return job.reports;
+    const { tenant = '', done = 0, of = 1 } = job.progress ?? {};
+    const line = tenant && `${tenant}: ${Math.floor((100 * done) / of)} %\n`;
+    if (process.stderr.isTTY && line !== told) process.stderr.write(line);
+    told = line;
     await delay(ASK_MS);
   }
 }
@@ -152,7 +157,7 @@ function linesOf({ tenant, outcome, differences, error }: JobReport): readonly s
       ];
     case 'retried':
       return [`${tenant}: tried again; "dynamic-assets projections list" says whether it goes on.`];
-    case 'failed':
+    default:
       return [`${tenant}: ${error}`];
   }
 }

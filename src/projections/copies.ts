@@ -12,7 +12,7 @@ import {
 import { nextTurn } from '../supervision/waiting.js';
 import type { CopyOptions } from './followedTenant.js';
 import type { Follower } from './follower.js';
-import type { RowDifference } from './rowJobs.js';
+import type { Difference } from './jobs.js';
 
 const COMPARED_AT_ONCE = 500;
 const NEXT_ROWS = {
@@ -40,9 +40,9 @@ export const verify = (
   rows: ReadRows,
   tenant: string,
   options: WorkOptions,
-): Promise<readonly RowDifference[]> =>
+): Promise<readonly Difference[]> =>
   follower.withCopy(tenant, options, async () => {
-    const differences: RowDifference[] = [];
+    const differences: Difference[] = [];
     const both = [await rows.spaces(tenant), await rows.spaces(copyOf(tenant))];
     for (const space of new Set(both.flatMap((spaces) => [...(spaces?.keys() ?? [])])))
       differences.push(...(await firstDifference(rows, { tenant, space }, options.signal)));
@@ -50,7 +50,7 @@ export const verify = (
   });
 
 type ReadRows = Pick<RowReads, 'spaces' | 'page' | 'versions'>;
-type Line = RowDifference & { readonly text: string };
+type Line = Difference & { readonly text: string };
 
 /** All that there is of a space, in one order: rows by n, then versions by where they end. */
 export async function* linesOf(rows: ReadRows, ref: SpaceRef): AsyncGenerator<Line> {
@@ -83,7 +83,7 @@ async function firstDifference(
   rows: ReadRows,
   { tenant, space }: SpaceRef,
   signal: AbortSignal,
-): Promise<readonly RowDifference[]> {
+): Promise<readonly Difference[]> {
   const [shown, made] = [linesOf(rows, { tenant, space }), linesOf(rows, { tenant: copyOf(tenant), space })];
   for (let compared = 0; ; compared += 1) {
     // Other tenants have turns meanwhile, and the signal is heard.

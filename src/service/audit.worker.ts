@@ -1,4 +1,4 @@
-/** The thread of the tree over the log: makes it, signs checkpoints, and proves events. */
+/** The thread of the tree over the log: makes it, signs checkpoints, proves events, and verifies the log for operators. */
 import { workerData } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import {
@@ -12,8 +12,10 @@ import {
 import { clearTree } from '../audit/logTree.js';
 import { proveEvent, proveStream } from '../audit/proof.js';
 import { DamagedTileError } from '../audit/tiles.js';
+import { verifyLog } from '../audit/verify.js';
 import type { Config } from '../config.js';
 import { isProvable, parseStream } from '../domain/streams.js';
+import type { JobNews, JobReport } from '../projections/jobs.js';
 import { sleep } from '../supervision/waiting.js';
 import { keyDirectory, openTree, type TreeMessages, treeDirectory } from './auditTree.js';
 import { openStoredLog } from './engines.js';
@@ -49,10 +51,45 @@ const places = { directory, published: config.CHECKPOINT_DIR };
 /** One at a time: events are proved, and checkpoints signed, between two slices. */
 const turns = new PQueue({ concurrency: 1 });
 const onCheckpoint = (checkpoint: string): void => thread.tellNews({ checkpoint });
-thread.serve((question) => answerTo(question).catch(fail));
+
+thread.serve(async (request, cancelling, tell) => {
+  if (request.kind !== 'job') return answerTo(request).catch(fail);
+  const outcome = await (request.job.kind === 'audit_verify' ? verify : sign)(cancelling, tell);
+  tell({ report: { tenant: null, differences: [], ...outcome } });
+  return undefined;
+});
+
+type Outcome = Pick<JobReport, 'outcome' | 'error'>;
+
+async function verify(cancelling: AbortSignal, tell: (news: JobNews) => void): Promise<Outcome> {
+  const last = await lastCheckpoint(directory, known);
+  if (last === undefined) throw new Error('There is no checkpoint yet.');
+  const of = await log.head();
+  const found = await verifyLog(log, tree.files, last, (done) => {
+    cancelling.throwIfAborted();
+    tell({ tenant: null, tenants: 1, done, of });
+  });
+  cancelling.throwIfAborted();
+  if (found.holds && (found.unreadable ?? found.unnamed) === undefined) return { outcome: 'equal' };
+  return { outcome: 'different', error: '"dynamic-assets audit verify" says what was changed.' };
+}
+
+async function sign(): Promise<Outcome> {
+  if ((await turns.add(signNow)) === undefined) throw new Error('The log is still being read: ask again in a minute.');
+  return { outcome: 'signed' };
+}
+
+/** Undefined while the tree lacks events that the last checkpoint covers. */
+async function signNow(): Promise<string | undefined> {
+  const note = await makeCheckpoint(tree, keys, places);
+  if (note !== undefined) onCheckpoint(note);
+  return note;
+}
+
+type Question = Exclude<TreeMessages['request'], { readonly kind: 'job' }>;
 
 /** @returns undefined while the tree is being made, and does not have all events yet */
-async function answerTo(question: TreeMessages['request']): Promise<TreeMessages['answer']> {
+async function answerTo(question: Question): Promise<TreeMessages['answer']> {
   const head = await log.head();
   const until = performance.now() + CATCH_UP_MS;
   while (tree.position < head) {
@@ -72,12 +109,11 @@ async function answerTo(question: TreeMessages['request']): Promise<TreeMessages
 }
 
 /** The one that the question names, or the last. The first is not only made from time to time: a person waits for it. */
-async function checkpointFor(question: TreeMessages['request']) {
+async function checkpointFor(question: Question) {
   if (question.kind === 'stream') return storedIn(question.note, known);
   const last = await lastCheckpoint(directory, known);
   if (last !== undefined) return last;
-  const note = await makeCheckpoint(tree, keys, places);
-  if (note !== undefined) onCheckpoint(note);
+  await signNow();
   return lastCheckpoint(directory, known);
 }
 

@@ -7,6 +7,7 @@ import { openLeafIndex } from '../adapters/leafIndex.js';
 import type { ApiDeps, TreeQuestion, TreeQuestions } from '../api/deps.js';
 import { LogTree, type TreeLog } from '../audit/logTree.js';
 import type { Config } from '../config.js';
+import type { JobNews, JobRequest, RunJob } from '../projections/jobs.js';
 import { one, registerGauges } from '../supervision/gauges.js';
 import { AUDIT, KEYS } from './dataDirectory.js';
 import { keepThread } from './thread.js';
@@ -27,8 +28,10 @@ export async function openTree(log: TreeLog, directory: string): Promise<LogTree
 }
 
 export type TreeMessages = {
-  readonly request: { [Kind in keyof TreeQuestions]: TreeQuestion<Kind> }[keyof TreeQuestions];
-  readonly progress: never;
+  readonly request:
+    | { [Kind in keyof TreeQuestions]: TreeQuestion<Kind> }[keyof TreeQuestions]
+    | { readonly kind: 'job'; readonly job: JobRequest };
+  readonly progress: JobNews;
   /** Undefined: the tree is being made, or must be made again, which has begun. */
   readonly answer: TreeQuestions[keyof TreeQuestions][1] | undefined;
   readonly news: { readonly checkpoint: string } | { readonly contradiction: string };
@@ -60,5 +63,6 @@ export function startAuditTree(config: Config, log: Logger, registry: Registry) 
   });
   // The thread answers each question with an answer of its kind.
   const ask = (question: TreeMessages['request']) => thread.ask(question).catch(() => undefined);
-  return { ask: ask as ApiDeps['askTree'], stop: thread.stop };
+  const run: RunJob = (job, ...more) => thread.ask({ kind: 'job', job }, ...more);
+  return { ask: ask as ApiDeps['askTree'], run, stop: thread.stop };
 }

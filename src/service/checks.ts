@@ -50,46 +50,43 @@ export const checkResult = (detail: string, problem?: string, remedy = ''): Chec
   findings: problem === undefined ? [] : [{ problem, remedy }],
 });
 
-const BOTH = ['doctor', 'console'] as const;
-
 /** What is missing is not made: DATA_DIR may name the wrong place. */
 export function machineChecks(config: Config): readonly Check[] {
   const { DATA_DIR, DISK_RESERVE, SECRETS_KEY } = config;
   if (!existsSync(DATA_DIR)) return [];
-  const check = (name: string, where: Check['where'], find: Check['find'], remedy = AS_ITS_USER): Check => {
-    return { name, where, remedy, find };
-  };
-  const files = async () => {
-    const problem = await prepareDataDirectory(config);
-    const user = userOf(DATA_DIR);
-    const used = user === undefined ? 'nobody uses it' : `in use by ${user.shown}`;
-    return checkResult(`${DATA_DIR} is for its owner alone; ${used}`, problem, FOR_ITS_OWNER);
-  };
-  const keys = async () => {
-    // Reads the key but does not create one.
-    const stored = (await installationKeys(config)) === undefined ? 'none yet' : 'keys/secrets.key';
-    return checkResult(
-      `the key that seals secrets can be read (${SECRETS_KEY === undefined ? stored : 'SECRETS_KEY'})`,
-    );
-  };
-  const disk = async () => {
-    const { free } = await diskOf(DATA_DIR);
-    const isLow = free < Math.max(LEAST_FREE_BYTES, DISK_RESERVE);
-    const remedy = 'Free some space, or move DATA_DIR to a larger disk while the service is stopped.';
-    const detail = `${shown(free)} are free`;
-    return checkResult(detail, isLow ? `${detail} below ${DATA_DIR}.` : undefined, remedy);
-  };
-  const webhooks = async () => {
-    const held = heldWebhooks(config);
-    return checkResult('they are sent', held && heldSentence(held), HOW_TO_RESUME);
+  const check = (name: string, find: Check['find'], remedy = AS_ITS_USER): Check => {
+    return { name, where: ['doctor', 'console'], remedy, find };
   };
   return [
-    check('files', BOTH, files),
-    check('keys', BOTH, keys, 'Put it back from a backup.'),
-    check('disk', BOTH, disk),
-    check('webhooks', BOTH, webhooks),
+    check('files', async () => {
+      const problem = await prepareDataDirectory(config);
+      const user = userOf(DATA_DIR);
+      const used = user === undefined ? 'nobody uses it' : `in use by ${user.shown}`;
+      return checkResult(`${DATA_DIR} is for its owner alone; ${used}`, problem, FOR_ITS_OWNER);
+    }),
+    check(
+      'keys',
+      async () => {
+        // Reads the key but does not create one.
+        const stored = (await installationKeys(config)) === undefined ? 'none yet' : 'keys/secrets.key';
+        const sealing = SECRETS_KEY === undefined ? stored : 'SECRETS_KEY';
+        return checkResult(`the key that seals secrets can be read (${sealing})`);
+      },
+      'Put it back from a backup.',
+    ),
+    check('disk', async () => {
+      const { free } = await diskOf(DATA_DIR);
+      const isLow = free < Math.max(LEAST_FREE_BYTES, DISK_RESERVE);
+      const remedy = 'Free some space, or move DATA_DIR to a larger disk while the service is stopped.';
+      const detail = `${shown(free)} are free`;
+      return checkResult(detail, isLow ? `${detail} below ${DATA_DIR}.` : undefined, remedy);
+    }),
+    check('webhooks', async () => {
+      const held = heldWebhooks(config);
+      return checkResult('they are sent', held && heldSentence(held), HOW_TO_RESUME);
+    }),
     // For those who watch: `doctor` is run before the first backup too.
-    check('backup', ['console'], () => backup(DATA_DIR)),
+    { ...check('backup', () => backup(DATA_DIR)), where: ['console'] },
   ];
 }
 

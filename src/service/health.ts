@@ -5,6 +5,8 @@ import type { Config } from '../config.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import { type ParkedTenant, type RowReads, RowsUnavailableError } from '../ports/rowStore.js';
+import type { Directory } from '../projections/directory/directory.js';
+import type { Jobs } from '../projections/jobs.js';
 import type { Progress } from '../projections/progress.js';
 import { behindText, parkedText } from '../projections/tenantTexts.js';
 import { withTimeout } from '../supervision/deadline.js';
@@ -44,32 +46,37 @@ type Running = {
   readonly rowsFailure: () => Error | undefined;
 };
 
-/** Of engines that a process has open, by the names that /metrics give them, and of its rows. */
-export const engineChecks = ({ eventStore, rows, broker }: Pick<Running, 'eventStore' | 'rows' | 'broker'>) => {
+/** Of the engines, by the names that /metrics give them, and of the rows. */
+export function ownChecks({ eventStore, rows, broker, watch, parked, behind, rowsFailure }: Running): readonly Check[] {
   const where = ['ready', 'metrics', 'console'] as const;
-  const rowsAnswer = () =>
-    rows.progress('').catch((error: unknown) => {
-      throw error instanceof RowsUnavailableError ? (error.cause ?? error) : error;
-    });
   return [
     check('event_store', where, () => eventStore.ping()),
-    check('read_models', where, rowsAnswer),
+    check('read_models', where, () =>
+      rows.progress('').catch((error: unknown) => {
+        throw error instanceof RowsUnavailableError ? (error.cause ?? error) : error;
+      }),
+    ),
     ...(broker === undefined ? [] : [check('broker', where, () => broker.ping())]),
+    check('projections', ['ready', 'console'], async () => {
+      const failure = rowsFailure();
+      if (failure !== undefined) throw failure;
+      const trouble = await watch?.trouble();
+      const sentences = [trouble, parkedText(parked()), behindText(behind())];
+      const text = sentences.filter((each) => each !== undefined).join(' ');
+      // While some tenants are parked or behind, the service stays ready for the others.
+      if (trouble !== undefined) throw new Error(text);
+      return text;
+    }),
   ];
-};
+}
 
-/** Whether the rows follow the log. */
-export const rowsCheck = ({ watch, parked, behind, rowsFailure }: Omit<Running, 'eventStore' | 'rows' | 'broker'>) =>
-  check('projections', ['ready', 'console'], async () => {
-    const failure = rowsFailure();
-    if (failure !== undefined) throw failure;
-    const trouble = await watch?.trouble();
-    const sentences = [trouble, parkedText(parked()), behindText(behind())];
-    const text = sentences.filter((each) => each !== undefined).join(' ');
-    // While some tenants are parked or behind, the service stays ready for the others.
-    if (trouble !== undefined) throw new Error(text);
-    return text;
-  });
+/** Each parked tenant once: one that is parked in the directory may be in its rows too. */
+export function parkedTenants(directory: Directory, progress: Progress) {
+  const ofDirectory = directory.parked().map((each) => ({ ...each, what: 'directory' as const }));
+  const names = new Set(ofDirectory.map(({ tenant }) => tenant));
+  const ofRows = progress.parked().filter(({ tenant }) => !names.has(tenant));
+  return [...ofDirectory, ...ofRows.map((each) => ({ ...each, what: 'rows' as const }))];
+}
 
 /** Concurrent callers share one answer, because anybody may ask at any rate. */
 export const readiness = (ask: AskChecks): ApiDeps['ready'] =>
@@ -112,11 +119,11 @@ export function watchRows(eventStore: Pick<EventStore, 'head'>, progress: Pick<P
   };
 }
 
-type Seen = Pick<Running, 'eventStore' | 'broker' | 'watch' | 'parked'> & { readonly ask: AskChecks };
+type Seen = Running & { readonly ask: AskChecks; readonly jobs: Jobs };
 
 /** What `/metrics` says of engines, disk, rows and queues. */
 export function registerFigures(registry: Registry, { DATA_DIR }: Config, seen: Seen): void {
-  const { ask, eventStore, watch, parked, broker } = seen;
+  const { ask, eventStore, watch, parked, broker, jobs } = seen;
   registerGauges(registry, {
     engine_up: [
       '1 when the engine answers, 0 when it is away.',
@@ -136,6 +143,12 @@ export function registerFigures(registry: Registry, { DATA_DIR }: Config, seen: 
     event_log_position: [
       'Position of the last event in the log, 0 while it is empty.',
       async () => one(await eventStore.head()),
+    ],
+    operator_jobs: [
+      "Operators' jobs of this process: the one at work, and the latest that have ended.",
+      () => jobs.all().map(({ kind, state }) => [{ kind, state }, 1]),
+      'kind',
+      'state',
     ],
     ...(watch && {
       projection_lag_events: [

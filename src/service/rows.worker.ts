@@ -2,7 +2,7 @@
 import { workerData } from 'node:worker_threads';
 import { rebuild, verify, type WorkOptions } from '../projections/copies.js';
 import { Follower } from '../projections/follower.js';
-import type { JobReport, JobRequest } from '../projections/rowJobs.js';
+import type { JobReport, JobRequest } from '../projections/jobs.js';
 import { slicesOf } from '../projections/rows.js';
 import { sleep } from '../supervision/waiting.js';
 import { openRowWriter } from './engines.js';

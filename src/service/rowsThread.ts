@@ -2,13 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
+import type { JobNews, JobRequest } from '../projections/jobs.js';
 import type { FollowerNews } from '../projections/progress.js';
-import type { JobProgress, JobReport, JobRequest } from '../projections/rowJobs.js';
+import { afterFix } from '../projections/tenantTexts.js';
 import { keepThread } from './thread.js';
 
 export type RowsMessages = {
   readonly request: JobRequest;
-  readonly progress: JobProgress | { readonly report: JobReport };
+  readonly progress: JobNews;
   readonly answer: undefined;
   readonly news: FollowerNews;
 };
@@ -37,8 +38,10 @@ export function startRowsThread(config: RowsConfig, log: Logger, onNews: (news: 
 function logNews(log: Logger, news: FollowerNews): void {
   if (news.kind === 'parked') {
     const { tenant, parked } = news;
-    const help = `Start a release with a fix, or mend the cause, then: dynamic-assets projections retry --tenant ${tenant}`;
-    log.error({ tenant, ...parked, help }, 'an event cannot be applied: the rows of this tenant are parked');
+    log.error(
+      { tenant, ...parked, help: afterFix(tenant) },
+      'an event cannot be applied: the rows of this tenant are parked',
+    );
   } else if (news.kind === 'filling' && news.reason !== undefined)
     log.error(news, 'the rows of a tenant cannot be used: new ones are filled from the event log');
   else if (news.kind === 'reset')

@@ -12,7 +12,7 @@ const job = z.looseObject({
   id: z.string(),
   state: z.string(),
   error: z.string().nullable(),
-  reports: z.array(z.looseObject({ tenant: z.string(), outcome: z.string() })),
+  reports: z.array(z.looseObject({ tenant: z.string().nullable(), outcome: z.string() })),
 });
 
 /** The token in a new link. */

@@ -1,4 +1,4 @@
-/** Rows that are parked; rebuilds, verifications and retries: what asks for one, and what becomes of them. */
+/** Rows that are parked; jobs on rows and the log: what asks for one, and what becomes of them. */
 import { Alert, Badge, Group, Progress, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -11,12 +11,14 @@ import { useWords } from './words';
 
 const COLORS = { running: 'indigo', done: 'green', failed: 'red', cancelled: 'gray' } as const;
 
-/** Work on all tenants, or on one. */
+const LOG_JOBS = ['audit_verify', 'audit_checkpoint'] as const;
+
+/** Work on the rows of one tenant; or of all, and on the log. */
 export function Jobs({ tenant }: { readonly tenant?: string }) {
   const { jobs, tenants } = useWords();
   const { activity, tables } = useText();
   const list = useQuery(jobsQuery).data?.filter((job) => tenant === undefined || job.tenant === tenant) ?? [];
-  const begin = (kind: 'verify' | 'rebuild') => () =>
+  const begin = (kind: Job['kind']) => () =>
     bodyOf(api.POST('/api/v1/operator/jobs', { body: { kind, ...(tenant === undefined ? {} : { tenant }) } }));
   return (
     <Stack component="section" gap="xs">
@@ -24,6 +26,7 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
       <Group align="flex-end" gap="xs">
         <Act label={jobs.verify} act={begin('verify')} />
         <Asked label={jobs.rebuild} why={jobs.rebuildWhy} act={begin('rebuild')} color="indigo" />
+        {tenant === undefined && LOG_JOBS.map((kind) => <Act key={kind} label={jobs[kind]} act={begin(kind)} />)}
       </Group>
       <Text size="sm">{jobs.verifyWhy}</Text>
       {list.length > 0 && (
@@ -33,7 +36,9 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
           rows={list.map((job) => ({
             id: job.id,
             cells: [
-              `${jobs[job.kind]}: ${job.tenant ?? jobs.everything}`,
+              LOG_JOBS.some((kind) => kind === job.kind)
+                ? jobs[job.kind]
+                : `${jobs[job.kind]}: ${job.tenant ?? jobs.everything}`,
               <JobState key="state" job={job} />,
               <span key="by">
                 <bdi>{job.operator}</bdi>, <When at={job.started_at} />
@@ -57,9 +62,9 @@ function JobState({ job }: { readonly job: Job }) {
   const share = progress === null ? 0 : done + Math.min(1, progress.done / Math.max(1, progress.of));
   const percent = Math.round((100 * share) / Math.max(1, progress?.tenants ?? 1));
   const lines = [
-    ...(done > 0 ? [`${menu.tenants}: ${number(done)}`] : []),
+    ...(done > 1 ? [`${menu.tenants}: ${number(done)}`] : []),
     ...reports.flatMap((report) => [
-      `${report.tenant}: ${jobs.outcomes[report.outcome]}`,
+      `${report.tenant ?? jobs.log}: ${jobs.outcomes[report.outcome]}`,
       ...(report.error === null ? [] : [report.error]),
       ...report.differences.map((each) => [each.space, each.kind, each.id].filter((part) => part).join(' / ')),
     ]),

@@ -78,11 +78,14 @@ const WORDS = {
     since: ['Since', 'Sinds'],
   },
   jobs: {
-    title: ['Work on rows', 'Werk aan rijen'],
+    title: ['Jobs', 'Taken'],
     everything: ['all tenants', 'alle tenants'],
     verify: ['Verify', 'Controleren'],
     rebuild: ['Rebuild', 'Herbouwen'],
     retry: ['Retry', 'Opnieuw proberen'],
+    audit_verify: ['Verify the event log', 'Gebeurtenissenlog controleren'],
+    audit_checkpoint: ['Sign a checkpoint', 'Controlepunt ondertekenen'],
+    log: ['Event log', 'Gebeurtenissenlog'],
     verifyWhy: [
       'The log is applied again to a copy, which is compared with the rows. Nothing is changed.',
       'Het log wordt opnieuw toegepast op een kopie, die met de rijen wordt vergeleken. Er verandert niets.',
@@ -102,6 +105,7 @@ const WORDS = {
       equal: ['equal to the log', 'gelijk aan het log'],
       different: ['differs from the log', 'wijkt af van het log'],
       retried: ['tried again', 'opnieuw geprobeerd'],
+      signed: ['a checkpoint is signed', 'een controlepunt is ondertekend'],
       failed: ['failed', 'mislukt'],
     },
   },

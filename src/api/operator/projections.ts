@@ -1,8 +1,8 @@
-/** Work on the rows of tenants: `/api/v1/operator/jobs`. */
+/** Jobs of this process, on the rows of tenants and the event log: `/api/v1/operator/jobs`. */
 import { z } from 'zod';
 import { parseBody, shortText } from '../../commands/body.js';
 import { ConflictError, ValidationError } from '../../commands/context.js';
-import { JOB_KINDS, JOB_OUTCOMES, JOB_STATES, type JobRequest, type RowJob } from '../../projections/rowJobs.js';
+import { isLogJob, JOB_KINDS, JOB_OUTCOMES, JOB_STATES, type Job, type JobRequest } from '../../projections/jobs.js';
 import type { Api, ParkedView } from '../deps.js';
 import { tooManyRequests } from '../errors.js';
 import * as json from '../openapi/schema.js';
@@ -18,7 +18,7 @@ export const parkedView = json.view<ParkedView>({
   error: json.text,
 });
 
-const jobView = json.view<RowJob>({
+const jobView = json.view<Job>({
   id: json.uuid,
   kind: json.oneOf(JOB_KINDS),
   tenant: json.nullableText,
@@ -34,9 +34,9 @@ const jobView = json.view<RowJob>({
 
 const jobSchemas: json.Schemas = {
   RowJob: jobView.schema,
-  JobProgress: json.closedObject({ tenant: json.text, tenants: json.count, done: json.count, of: json.count }),
+  JobProgress: json.closedObject({ tenant: json.nullableText, tenants: json.count, done: json.count, of: json.count }),
   JobReport: json.closedObject({
-    tenant: json.text,
+    tenant: json.nullableText,
     outcome: json.oneOf(JOB_OUTCOMES),
     differences: json.listOf(json.closedObject({ space: json.text, kind: json.text, id: json.text })),
     error: json.nullableText,
@@ -55,6 +55,7 @@ function requestIn({ directory }: Api, body: unknown): JobRequest {
   if (request.tenant !== undefined && directory.tenant(request.tenant) === undefined)
     throw invalid(`There is no tenant ${request.tenant}.`);
   if (request.tenant === undefined && request.kind === 'retry') throw invalid('The tenant field is required.');
+  if (request.tenant !== undefined && isLogJob(request)) throw invalid('The event log is of all tenants: name none.');
   return request;
 }
 

@@ -6,6 +6,7 @@ import { newId } from '#app/commands/clock.js';
 import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '#app/domain/limits.js';
 import { operatorLinkStream, tableStream } from '#app/domain/streams.js';
 import { serviceKey } from '../../attacks/serviceKey.js';
+import { scaled } from '../../engines/timeScale.js';
 import { isRepetition } from '../../onProductionEngines/repetition.js';
 import type { Answer } from '../http.js';
 import { appendByHand, logOf } from '../logEvent.js';
@@ -222,11 +223,37 @@ describe('work on rows', () => {
     expect((await acme().list('dyn_item')).meta.total).toBe(1);
   });
 
-  it('is cancelled while it is at work, and changes nothing then', async () => {
-    const id = await operator.begin({ kind: 'verify' });
-    await operator.call('DELETE', '/jobs/{id}', { at: id });
-    expect(['cancelled', 'done']).toContain((await operator.ended(id)).state);
-    await expectRefused(service, 409, () => operator.call('DELETE', '/jobs/{id}', { at: id }));
+  it('is cancelled while it is at work, within a second, and changes nothing then', async () => {
+    for (let batch = 1; batch <= 8; batch += 1) {
+      const items = Array.from({ length: 1_000 }, (_, n) => ({
+        external_id: `h${n}`,
+        name: `Holder ${n} of ${batch}`,
+      }));
+      await service.tenant('hauler').batch('dyn_party', items);
+    }
+    for (const kind of ['verify', 'rebuild']) {
+      const id = await operator.begin({ kind, tenant: 'hauler' });
+      const at = performance.now();
+      expect((await operator.call('DELETE', '/jobs/{id}', { at: id })).status).toBe(202);
+      expect(await operator.ended(id)).toMatchObject({ state: 'cancelled', reports: [] });
+      expect(performance.now() - at).toBeLessThan(scaled(1_000));
+      await expectRefused(service, 409, () => operator.call('DELETE', '/jobs/{id}', { at: id }));
+    }
+  });
+
+  it('on the log: a checkpoint is signed, and the log compared with it; each is counted', async () => {
+    const [signed, verified] = [{ kind: 'audit_checkpoint' }, { kind: 'audit_verify' }];
+    const sign = async () => operator.ended(await operator.begin(signed));
+    let done = await sign();
+    // The tree over the log is opened some seconds after the start.
+    for (; done.error?.includes('does not run now'); done = await sign()) await wait(100);
+    expect(done).toMatchObject({ state: 'done', reports: [{ tenant: null, outcome: 'signed' }] });
+    expect(await operator.ended(await operator.begin(verified))).toMatchObject({ reports: [{ outcome: 'equal' }] });
+    await expectInvalid(service, ['tenant'], () =>
+      operator.call('POST', '/jobs', { body: { ...signed, tenant: 'acme' } }),
+    );
+    const { text } = await service.send({ method: 'GET', path: '/metrics' });
+    expect(text).toContain('operator_jobs{kind="audit_verify",state="done"} 1\n');
   });
 
   it('retries a parked tenant, which is shown with its event and error', async () => {

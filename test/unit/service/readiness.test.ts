@@ -1,7 +1,7 @@
 /** Whether the service says that it is ready, while engines and tenants come and go. */
 import type { Progress } from '#app/projections/progress.js';
 import { askedOf } from '#app/service/checks.js';
-import { readiness, rowsCheck, watchRows } from '#app/service/health.js';
+import { ownChecks, readiness, watchRows } from '#app/service/health.js';
 
 describe('readiness', () => {
   const HEAD = 10;
@@ -24,8 +24,8 @@ describe('readiness', () => {
       filling: () => filling,
     };
     const watch = watchRows({ head: async () => HEAD }, progress);
-    const rows = rowsCheck({ watch, parked: () => [], behind: () => behind, rowsFailure: () => failure });
-    ask = readiness(askedOf([rows]));
+    const own = { watch, parked: () => [], behind: () => behind, rowsFailure: () => failure } as never;
+    ask = readiness(askedOf(ownChecks(own).filter(({ name }) => name === 'projections')));
   });
 
   test('comes when all rows have caught up with the log, also those of tenants that are filled', async () => {
