@@ -57,7 +57,7 @@ export class ServiceMetrics {
 type Value = { readonly value: number; readonly labels: { readonly [label: string]: unknown } };
 
 /** None while the process has no such metric, or cannot find its values. */
-export const valuesOf = async (registry: Registry, name: string): Promise<readonly Value[]> =>
+const valuesOf = async (registry: Registry, name: string): Promise<readonly Value[]> =>
   (await registry.getSingleMetric(name)?.get())?.values ?? [];
 
 /** Neither clients nor people ask for these: probes, and what operators look at. */

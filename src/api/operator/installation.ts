@@ -2,36 +2,21 @@
 import { z } from 'zod';
 import { MAX_ENTRIES } from '../../domain/limits.js';
 import type { Api } from '../deps.js';
-import { valuesOf } from '../metrics.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { parkedView } from './projections.js';
 
-/** Webhooks that this process has given up for now. */
-async function openCircuits({ metrics, directory }: Api) {
-  const open = (await valuesOf(metrics.registry, 'webhook_circuit_open')).filter(({ value }) => value > 0);
-  return open.slice(0, MAX_ENTRIES).map(({ labels }) => {
-    const [tenant, id] = [String(labels.tenant), String(labels.webhook)];
-    const name = directory.tenant(tenant)?.webhooks.get(id)?.name ?? id;
-    const detail = `"${name}" of ${tenant} keeps failing, and gets nothing but a probe now and then.`;
-    return { check: 'webhook', ok: false, detail, remedy: 'Its deliveries say why: tell the admin of the tenant.' };
-  });
-}
-
-/** Checks of engines and rows, of files, keys, disk, webhooks and backups, and of receivers that fail. */
+/** Checks of engines and rows, of files, keys, disk, webhooks and backups. */
 async function overview(api: Api) {
   const { ready, operator, directory, progress, config, version } = api;
-  const [{ ready: isReady }, checks, circuits] = await Promise.all([ready(), operator.checks(), openCircuits(api)]);
+  const [{ ready: isReady }, checks] = await Promise.all([ready(), operator.checks()]);
   return {
     ready: isReady,
-    checks: [
-      ...checks.flatMap(({ check, detail, findings }) => [
-        ...(findings.length === 0 ? [{ check, ok: true, detail, remedy: '' }] : []),
-        ...findings.map(({ problem, remedy }) => ({ check, ok: false, detail: problem, remedy })),
-      ]),
-      ...circuits,
-    ],
+    checks: checks.flatMap(({ check, detail, findings }) => [
+      ...(findings.length === 0 ? [{ check, ok: true, detail, remedy: '' }] : []),
+      ...findings.map(({ problem, remedy }) => ({ check, ok: false, detail: problem, remedy })),
+    ]),
     parked: operator.parked().slice(0, MAX_ENTRIES).map(parkedView.show),
     tenants_behind: progress.behind(),
     tenants: [...directory.tenants()].length,

@@ -1,7 +1,6 @@
-/** What an operator sees of a process: figures of each minute of a day, and webhooks that it has given up for now. */
+/** What an operator sees of a process: figures of each minute of a day. */
 import { Gauge } from 'prom-client';
 import { ServiceMetrics } from '#app/api/metrics.js';
-import { installation } from '#app/api/operator/installation.js';
 
 const MINUTE_MS = 60_000;
 
@@ -33,24 +32,4 @@ test('a point a minute, at most a day of them: rates since the one before, and f
   expect([day.length, hour.length, day[0]?.at]).toEqual([1_440, 60, '1970-01-01T01:03:00.000Z']);
   metrics.stop();
   jest.useRealTimers();
-});
-
-test('a webhook whose circuit is open is a trouble, by its name and its tenant', async () => {
-  const { registry } = new ServiceMetrics();
-  const labelNames = ['tenant', 'webhook'];
-  const circuits = new Gauge({ registers: [registry], name: 'webhook_circuit_open', help: 'Of webhooks.', labelNames });
-  circuits.set({ tenant: 'acme', webhook: 'w1' }, 1);
-  circuits.set({ tenant: 'acme', webhook: 'w2' }, 0);
-  const acme = { webhooks: new Map([['w1', { name: 'ERP' }]]) };
-  const api = {
-    metrics: { registry },
-    directory: { tenant: () => acme, tenants: () => [acme] },
-    ready: async () => ({ ready: true, checks: {} }),
-    operator: { checks: async () => [], parked: () => [] },
-    progress: { behind: () => [] },
-    config: {},
-  };
-  const answer = await installation.operations['GET /overview']?.handle(api as never, {} as never, {} as never);
-  const { checks } = JSON.parse(String(answer?.body)).data;
-  expect(checks).toMatchObject([{ ok: false, detail: expect.stringContaining('"ERP" of acme keeps failing') }]);
 });
