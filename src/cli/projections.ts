@@ -100,7 +100,6 @@ const jobNow = z.looseObject({
   state: z.string(),
   ended_at: z.string().nullable(),
   error: z.string().nullable(),
-  progress: z.looseObject({ tenant: z.string(), done: z.number(), of: z.number() }).nullable(),
   reports: z.array(z.custom<JobReport>((report) => typeof report === 'object')),
 });
 
@@ -108,17 +107,13 @@ const jobNow = z.looseObject({
 async function jobDone(session: Session, request: JobRequest): Promise<readonly JobReport[]> {
   const { id } = jobNow.parse(await ask(session, 'POST', '/jobs', request));
   process.once('SIGINT', () => void ask(session, 'DELETE', `/jobs/${id}`).catch(() => undefined));
-  for (let told = ''; ; ) {
+  for (;;) {
     const jobs = z.array(jobNow).parse(await ask(session, 'GET', '/jobs'));
     const job = jobs.find((each) => each.id === id);
     if (job === undefined || job.state === 'cancelled')
       throw new CliError('The job was cancelled, by an operator or by the end of the service.');
     if (job.error !== null) throw new CliError(job.error);
     if (job.ended_at !== null) return job.reports;
-    const { tenant = '', done = 0, of = 1 } = job.progress ?? {};
-    const line = tenant && `${tenant}: ${Math.floor((100 * done) / of)} %\n`;
-    if (process.stderr.isTTY && line !== told) process.stderr.write(line);
-    told = line;
     await delay(ASK_MS);
   }
 }

@@ -75,7 +75,7 @@ async function verify(cancelling: AbortSignal, tell: (news: JobNews) => void): P
 }
 
 async function sign(): Promise<Outcome> {
-  if ((await turns.add(signNow)) === undefined) throw new Error('The log is still being read: ask again in a minute.');
+  if ((await turns.add(signNow)) === undefined) throw new Error('The log is still being read.');
   return { outcome: 'signed' };
 }
 

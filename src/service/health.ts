@@ -145,7 +145,7 @@ export function registerFigures(registry: Registry, { DATA_DIR }: Config, seen: 
       async () => one(await eventStore.head()),
     ],
     operator_jobs: [
-      "Operators' jobs of this process: the one at work, and the latest that have ended.",
+      'Jobs of operators: the one at work, and the latest.',
       () => jobs.all().map(({ kind, state }) => [{ kind, state }, 1]),
       'kind',
       'state',

@@ -55,7 +55,7 @@ function requestIn({ directory }: Api, body: unknown): JobRequest {
   if (request.tenant !== undefined && directory.tenant(request.tenant) === undefined)
     throw invalid(`There is no tenant ${request.tenant}.`);
   if (request.tenant === undefined && request.kind === 'retry') throw invalid('The tenant field is required.');
-  if (request.tenant !== undefined && isLogJob(request)) throw invalid('The event log is of all tenants: name none.');
+  if (request.tenant !== undefined && isLogJob(request)) throw invalid('Name no tenant for the event log.');
   return request;
 }
 
