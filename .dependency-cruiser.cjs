@@ -32,7 +32,7 @@ module.exports = {
       'projections/directory',
       'projections/progress',
       'projections/tenantUsage',
-      'projections/rowJobs',
+      'projections/jobs',
       'domain',
       'ports',
     ]),

@@ -11,22 +11,21 @@ import { useWords } from './words';
 
 const COLORS = { running: 'indigo', done: 'green', failed: 'red', cancelled: 'gray' } as const;
 
-const LOG_JOBS = ['audit_verify', 'audit_checkpoint'] as const;
+const begin = (kind: Job['kind'], tenant?: string) => () =>
+  bodyOf(api.POST('/api/v1/operator/jobs', { body: { kind, ...(tenant === undefined ? {} : { tenant }) } }));
 
-/** Work on the rows of one tenant; or of all, and on the log. */
 export function Jobs({ tenant }: { readonly tenant?: string }) {
   const { jobs, tenants } = useWords();
   const { activity, tables } = useText();
   const list = useQuery(jobsQuery).data?.filter((job) => tenant === undefined || job.tenant === tenant) ?? [];
-  const begin = (kind: Job['kind']) => () =>
-    bodyOf(api.POST('/api/v1/operator/jobs', { body: { kind, ...(tenant === undefined ? {} : { tenant }) } }));
   return (
     <Stack component="section" gap="xs">
       <Title order={2}>{jobs.title}</Title>
       <Group align="flex-end" gap="xs">
-        <Act label={jobs.verify} act={begin('verify')} />
-        <Asked label={jobs.rebuild} why={jobs.rebuildWhy} act={begin('rebuild')} color="indigo" />
-        {tenant === undefined && LOG_JOBS.map((kind) => <Act key={kind} label={jobs[kind]} act={begin(kind)} />)}
+        <Act label={jobs.verify} act={begin('verify', tenant)} />
+        <Asked label={jobs.rebuild} why={jobs.rebuildWhy} act={begin('rebuild', tenant)} color="indigo" />
+        {tenant === undefined && <Act label={jobs.audit_verify} act={begin('audit_verify')} />}
+        {tenant === undefined && <Act label={jobs.audit_checkpoint} act={begin('audit_checkpoint')} />}
       </Group>
       <Text size="sm">{jobs.verifyWhy}</Text>
       {list.length > 0 && (
@@ -36,9 +35,7 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
           rows={list.map((job) => ({
             id: job.id,
             cells: [
-              LOG_JOBS.some((kind) => kind === job.kind)
-                ? jobs[job.kind]
-                : `${jobs[job.kind]}: ${job.tenant ?? jobs.everything}`,
+              `${jobs[job.kind]}: ${job.tenant ?? jobs.everything}`,
               <JobState key="state" job={job} />,
               <span key="by">
                 <bdi>{job.operator}</bdi>, <When at={job.started_at} />
@@ -64,7 +61,7 @@ function JobState({ job }: { readonly job: Job }) {
   const lines = [
     ...(done > 1 ? [`${menu.tenants}: ${number(done)}`] : []),
     ...reports.flatMap((report) => [
-      `${report.tenant ?? jobs.log}: ${jobs.outcomes[report.outcome]}`,
+      `${report.tenant ?? menu.log}: ${jobs.outcomes[report.outcome]}`,
       ...(report.error === null ? [] : [report.error]),
       ...report.differences.map((each) => [each.space, each.kind, each.id].filter((part) => part).join(' / ')),
     ]),
@@ -82,19 +79,16 @@ function JobState({ job }: { readonly job: Job }) {
   );
 }
 
-/** What is parked: the event that could not be applied, its error, and the button that tries it again. */
 export function ParkedList({ parked }: { readonly parked: readonly Parked[] }) {
   const { parked: words, jobs } = useWords();
   const number = useNumber();
-  const retry = (tenant: string) => () =>
-    bodyOf(api.POST('/api/v1/operator/jobs', { body: { kind: 'retry', tenant } }));
   return parked.map(({ tenant, what, event_type: type, position, error, since }) => (
     <Alert key={tenant} color="red" variant="light" title={`${tenant} ${words.is}`}>
       <div className="text">{words.event(type, number(position))}</div>
       <div className="text">{error}</div>
       <Group mt="xs">
         {/* Of the directory, only a release with a fix brings it back. */}
-        {what === 'rows' && <Act label={jobs.retry} act={retry(tenant)} />}
+        {what === 'rows' && <Act label={jobs.retry} act={begin('retry', tenant)} />}
         <Link to="/operator/tenants/$tenant" params={{ tenant }} style={{ color: 'inherit' }}>
           {tenant}
         </Link>

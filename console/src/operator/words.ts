@@ -85,7 +85,6 @@ const WORDS = {
     retry: ['Retry', 'Opnieuw proberen'],
     audit_verify: ['Verify the event log', 'Gebeurtenissenlog controleren'],
     audit_checkpoint: ['Sign a checkpoint', 'Controlepunt ondertekenen'],
-    log: ['Event log', 'Gebeurtenissenlog'],
     verifyWhy: [
       'The log is applied again to a copy, which is compared with the rows. Nothing is changed.',
       'Het log wordt opnieuw toegepast op een kopie, die met de rijen wordt vergeleken. Er verandert niets.',
