@@ -80,6 +80,7 @@ function toldOf({ stream, metadata, ...read }: ReadEvent, orderModel: string, co
       if ('operationId' in data && data.operationId !== undefined) return undefined;
       return { table: rest, details: { batch_ids: [data.id] } };
     case 'OrderCreated':
+    case 'OrderCreatedWithParts':
       return { ...order, counts: data.parts && countsOf(data.parts), details: { status: data.status } };
     case 'OrderEdited': {
       const { changes, added = [], changed = [], removed, errorReason } = data;

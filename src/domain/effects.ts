@@ -166,7 +166,7 @@ export function tableEffects({ type, data }: ReferenceTableEvent, space: string)
 }
 
 export function orderEffects(event: OrderEvent, id: string, orderModel: string): readonly RecordEffect[] {
-  if (event.type === 'OrderCreated') {
+  if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
     const { table, fields, status, parts: added = [] } = event.data;
     return [created(table, { id, fields: { ...fields, processing_status: status } }), ...partEffects({ added })];
   }

@@ -36,7 +36,7 @@ type Data = {
 /** The kinds of an event in the order in which they are told (docs/events.md). */
 function kindsOf(type: string, { status, ...data }: Data): readonly string[] {
   const kinds: string[] = [];
-  if (type === 'OrderCreated') kinds.push('order.created');
+  if (type.startsWith('OrderCreated')) kinds.push('order.created');
   const isStatusAlone = ['added', 'changed', 'changes'].every((name) => !Object.hasOwn(data, name));
   if (type === 'OrderEdited' && !isStatusAlone) kinds.push('order.updated');
   if (typeof status === 'object' && status.from !== status.to) kinds.push('order.status_changed');

@@ -53,7 +53,8 @@ export function createOrder(assetType: AssetType, input: RecordInput, parts: rea
   const { processing_status: sent, ...fields } = input.fields;
   const status = (sent as OrderStatus | null | undefined) ?? 'pending_validation';
   const data = { table: assetType.name, fields: withoutNulls(fields), status };
-  return accept({ type: 'OrderCreated', data: parts.length === 0 ? data : { ...data, parts } });
+  if (parts.length === 0) return accept({ type: 'OrderCreated', data });
+  return accept({ type: 'OrderCreatedWithParts', data: { ...data, parts } });
 }
 
 /**

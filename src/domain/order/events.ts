@@ -86,8 +86,7 @@ export type PartsChange = {
 };
 
 /**
- * One request's change of an order's fields, parts and status (spec §4.9), without what is not concerned. Lists of parts have
- * `removed` even if it is empty; a part that is added or changed by itself has it not.
+ * What one request changes of an order (spec §4.9). Lists of parts have `removed`, even an empty one; single parts have not.
  */
 export type OrderEdit = Moved &
   Partial<PartsChange> & { readonly changes?: Changes; readonly errorReason?: readonly string[] | null };
@@ -96,7 +95,10 @@ export type OrderEdit = Moved &
 export type Delivery = { readonly webhookId: string; readonly deliveryId: string };
 
 export type OrderEvent =
-  | EventOf<'OrderCreated', Created & { readonly parts?: readonly PartFields[] }>
+  /** With parts it has a type of its own: a process of a release that does not know them there stops at it. */
+  /** A type of its own: a process of a release that does not know parts here stops at it. */
+  | EventOf<'OrderCreatedWithParts', Created & { readonly parts: readonly PartFields[] }>
+  | EventOf<'OrderCreated', Created & { readonly parts?: undefined }>
   | EventOf<'OrderEdited', OrderEdit>
   | OrderApproved
   | EventOf<'OrderRejected', Moved & Reasons>
@@ -110,8 +112,6 @@ export type OrderEvent =
 /** The upcast: an event of an earlier release, which had a type for each kind of edit, as it is written now. */
 export function upcast<Event extends EventOf<string, unknown>>(event: Event): Event {
   switch (event.type) {
-    case 'OrderCreatedWithParts':
-      return { ...event, type: 'OrderCreated' };
     case 'OrderChanged':
     case 'OrderPartsChanged':
     case 'OrderStatusChanged':
@@ -129,7 +129,6 @@ export function upcast<Event extends EventOf<string, unknown>>(event: Event): Ev
 
 /** What people read as its type: an edit goes by what it edits, under the names from before there was one event for all. */
 export function toldAs({ type, data }: EventOf<string, unknown>): string {
-  if (type === 'OrderCreated') return Object.hasOwn(data as object, 'parts') ? 'OrderCreatedWithParts' : type;
   if (type !== 'OrderEdited') return type;
   const { changes, added, changed, removed } = data as OrderEdit;
   if (changes !== undefined) return 'OrderChanged';

@@ -33,7 +33,7 @@ export function evolve(
   event: OrderEvent,
   { id, at }: { readonly id: string; readonly at: string },
 ): Order {
-  if (event.type === 'OrderCreated') {
+  if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
     const { table, status } = event.data;
     const empty = { table, status, fields: {}, parts: new Map(), lackedBy: [], createdAt: at, updatedAt: at };
     return withRows(empty, orderEffects(event, '', table), at);

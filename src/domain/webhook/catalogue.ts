@@ -4,7 +4,7 @@ import { type OrderStatus, type StatusChange, toldAs } from '../order/events.js'
 
 /** The types of events of the log that cause each kind; an edit of the status alone is no update. */
 const CAUSES = {
-  'order.created': ['OrderCreated'],
+  'order.created': ['OrderCreated', 'OrderCreatedWithParts'],
   'order.updated': ['OrderEdited'],
   /** Caused by each event that moves the status of an order. */
   'order.status_changed': [],
