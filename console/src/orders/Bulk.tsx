@@ -3,11 +3,12 @@ import { Button, ScrollArea, Table, Text, Textarea } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ApiError, api, bodyOf, type OrderRow } from '../api/client';
+import { ApiError, api, bodyOf, dataOf, type OrderRow } from '../api/client';
 import { FormDialog } from '../app/Dialogs';
 import { useText } from '../app/language';
 import { approve } from './approveLater';
 import { reject } from './Decisions';
+import { useProblemText } from './Problems';
 
 const ACTIONS = ['reject', 'validate', 'approve'] as const;
 type Action = (typeof ACTIONS)[number];
@@ -22,18 +23,35 @@ type Props = {
 };
 
 export function Bulk({ orders, onDone }: Props) {
-  const { orders: text } = useText();
+  const { orders: text, status } = useText();
+  const say = useProblemText();
   const client = useQueryClient();
   const [action, setAction] = useState<Action | undefined>();
   const [reasons, setReasons] = useState('');
   /** Why each was refused; empty if it was done. */
   const [outcomes, setOutcomes] = useState<ReadonlyMap<string, string>>(new Map());
+  /** Empty if it was done; else its problems, or the state in which it is. @throws ApiError that is not about this order */
+  const refusalOf = async (order: OrderRow, asked: Action): Promise<string> => {
+    try {
+      await act(asked, order, reasons);
+      return '';
+    } catch (error) {
+      if (!(error instanceof ApiError) || ![404, 409, 422].includes(error.status)) throw error;
+      if (error.status === 404) return error.message;
+      const params = { path: { order_id: order.id } };
+      const { problems, processing_status: state } = await dataOf(
+        api.GET('/api/v1/platform/orders/{order_id}', { params }),
+      );
+      if (problems.length > 0) return problems.map(say).join(' ');
+      return state === null ? error.message : status[state];
+    }
+  };
   const work = useMutation({
     mutationFn: async (asked: Action) => {
       const waiting = [...orders];
       const next = async (): Promise<void> => {
         for (let order = waiting.shift(); order !== undefined; order = waiting.shift()) {
-          const [id, outcome] = [order.id, await refusalOf(asked, order.id, reasons)];
+          const [{ id }, outcome] = [order, await refusalOf(order, asked)];
           setOutcomes((present) => new Map(present).set(id, outcome));
         }
       };
@@ -116,18 +134,12 @@ export function Bulk({ orders, onDone }: Props) {
   );
 }
 
-/** Empty if it was done. @throws ApiError that is not about this order */
-async function refusalOf(action: Action, id: string, reasons: string): Promise<string> {
-  try {
-    if (action === 'approve') await approve(id);
-    else if (action === 'reject') await reject(id, reasons);
-    else {
-      const body = { processing_status: 'validated' } as object;
-      await bodyOf(api.PUT('/api/v1/platform/orders/{order_id}', { params: { path: { order_id: id } }, body }));
-    }
-    return '';
-  } catch (error) {
-    if (!(error instanceof ApiError) || ![404, 409, 422].includes(error.status)) throw error;
-    return [error.message, ...Object.values(error.fields).flat()].join(' ');
-  }
+/** @throws ApiError */
+async function act(action: Action, { id, processing_status: state }: OrderRow, reasons: string): Promise<void> {
+  if (action === 'reject') return void (await reject(id, reasons));
+  const isReady = action === 'approve' && (state === 'validated' || state === 'failed');
+  const body = { processing_status: 'validated' } as object;
+  if (!isReady)
+    await bodyOf(api.PUT('/api/v1/platform/orders/{order_id}', { params: { path: { order_id: id } }, body }));
+  if (action === 'approve') await approve(id);
 }

@@ -1,5 +1,5 @@
 /** The lists of orders that clerks work through, and the way from one order of a list to the next. */
-import { api, bodyOf, type OrderRow } from '../api/client';
+import { ApiError, api, bodyOf, type OrderRow } from '../api/client';
 import type { OrdersSearch } from '../routes';
 
 export type Queue = {
@@ -25,8 +25,16 @@ export const placeOf = (queue: Queue, { page = 1, ...search }: OrdersSearch, row
 
 export const queueOf = ({ list }: OrderSearch): Queue => QUEUES.find(({ path }) => path === list) ?? TO_VALIDATE;
 
-/** A page of the list. @throws ApiError */
-export const readQueue = (queue: Queue, search: OrdersSearch, perPage = PAGE_SIZE) =>
+/** A page of the list; in its usual order where it has more than can be sorted as asked. @throws ApiError */
+export async function readQueue(queue: Queue, search: OrdersSearch, perPage = PAGE_SIZE) {
+  const { sort, ...others } = search;
+  return ask(queue, search, perPage).catch((error: unknown) => {
+    if (sort === undefined || !(error instanceof ApiError) || error.status !== 400) throw error;
+    return ask(queue, others, perPage);
+  });
+}
+
+const ask = (queue: Queue, search: OrdersSearch, perPage: number) =>
   bodyOf(
     api.GET('/api/v1/platform/orders', {
       params: {

@@ -85,9 +85,7 @@ export type PartsChange = {
   readonly removed: readonly PartFields[];
 };
 
-/**
- * What one request changes of an order (spec §4.9). Lists of parts have `removed`, even an empty one; single parts have not.
- */
+/** What one request changes of an order (spec §4.9). Lists of parts have `removed`, even an empty one; single parts have not. */
 export type OrderEdit = Moved &
   Partial<PartsChange> & { readonly changes?: Changes; readonly errorReason?: readonly string[] | null };
 
