@@ -55,7 +55,8 @@ export function RecordHistory({ type, recordId, now, children }: Props) {
   return (
     <Loaded query={history}>
       {({ pages }) => {
-        const changes = pages.flatMap(({ data }) => data);
+        // The history of an order is another one, on its own page.
+        const changes = pages.flatMap(({ data }) => data as readonly Change[]);
         const show = (next: number) => {
           setStep(next);
           if (next === changes.length - 1 && history.hasNextPage) void history.fetchNextPage();

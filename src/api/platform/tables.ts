@@ -30,7 +30,6 @@ const anyFields: json.JsonSchema = { type: 'object' };
 /** What the document says of any table, in place of what it says to clients of each. */
 const DESCRIBED: { readonly [route: string]: Partial<Operation> } = {
   'GET /:table/assets': { query: [SEARCH, ...LIST_PARAMETERS, CURSOR, AT] },
-  'GET /:table/assets/:id/history': { answer: json.answer('One page.', json.ref('RecordHistory')) },
   'POST /:table/assets/batch': {
     body: { limit: 'batch', schema: batchOf({ ...anyFields, additionalProperties: true }), example: BATCH_EXAMPLE },
   },
