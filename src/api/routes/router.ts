@@ -5,7 +5,6 @@
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { tagOf } from '../../commands/preconditions.js';
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Deadline } from '../../supervision/deadline.js';
 import { nextTurn } from '../../supervision/waiting.js';
 import { countWaiting, hasLargeBody, hasRoom, type WorkKind } from '../admission.js';
@@ -61,11 +60,9 @@ function serve(router: Router, api: Api, { checks, resources }: Pick<Area, 'chec
     const here = routes.filter((route) => route.path === path);
     const route = router.route(path);
     for (const { method, operation } of here) route[VERBS[method]](handlerOf(api, method, operation));
-    const isOfTable = here.some(({ operation }) => operation.tables !== undefined);
     // An unknown table is 404 for every method.
     route.all((req) => {
-      const assetType = isOfTable ? knownAsset(req) : undefined;
-      const offered = here.filter(({ operation }) => !assetType || isOffered(operation, assetType));
+      const offered = here.filter(({ operation }) => isOffered(operation, req));
       const methods = METHODS.filter((method) => offered.some((each) => each.method === method));
       throw methodNotAllowed(req, methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', '));
     });
@@ -97,8 +94,9 @@ const unlessAnswered =
     if (!isAnswered(res)) act(outcome);
   };
 
-const isOffered = ({ tables }: Operation, assetType: AssetType): boolean =>
-  tables === undefined || TABLE_KINDS[tables](assetType);
+/** Whether it is for tables of this kind. @throws NotFoundError for an unknown table */
+const isOffered = ({ tables }: Operation, req: Request): boolean =>
+  tables === undefined || TABLE_KINDS[tables](knownAsset(req));
 
 /** Stays synchronous unless a check has to wait: every request passes here, and most checks are synchronous. */
 function passChecks(checks: readonly Check[], api: Api, req: Request, res: Response): void | Promise<void> {
@@ -131,7 +129,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       await authorize(api, req, res, operation);
       const query = parametersOf(req.originalUrl);
       // Where the table is of another kind, the command says that the method is not for it.
-      if (operation.tables === undefined || TABLE_KINDS[operation.tables](knownAsset(req))) {
+      if (isOffered(operation, req)) {
         checkQuery(query);
         checkHeaders(req);
       }
