@@ -17,9 +17,9 @@ export type NamedEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'typ
   readonly index: number;
 };
 
-const named = ({ id, stream, revision, type }: RecordedEvent, index: number): NamedEvent => {
+function named({ id, stream, revision, type }: RecordedEvent, index: number): NamedEvent {
   return { index, id, stream, revision, type };
-};
+}
 
 export type Verification = {
   /** Events that could be read, up to some before the one that could not. */

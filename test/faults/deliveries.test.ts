@@ -56,7 +56,7 @@ class DeliveryWork {
     await ended;
   }
 
-  /** Resolves when so many approvals were acknowledged. @param sure deliveries that each of them surely leads to */
+  /** Resolves when so many approvals were acknowledged. @param sure the least number of deliveries for each */
   async run(approvals: number, sure: number): Promise<void> {
     const writer = async (): Promise<void> => {
       while (this.approved.length < approvals) {
