@@ -2,7 +2,8 @@
  * What one tenant may use of the service at once: lists, costly requests, large writes, and answers that wait to be taken. No
  * tenant may take all of it.
  */
-import type { Request, Response } from 'express';
+import type { ServerResponse } from 'node:http';
+import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
 import type { Registry } from 'prom-client';
 import type { RateLimit } from '../domain/identity/events.js';
@@ -116,7 +117,7 @@ export function hasRoom(waiting: Tally, tenant: string): boolean {
  * Counts these bytes until the client has taken its answer or disconnected. A client that takes too long is cut off.
  * @param bytes 0 if the connection took the whole answer at once, as is usual
  */
-export function countWaiting(waiting: Tally, tenant: string, bytes: number, res: Response): void {
+export function countWaiting(waiting: Tally, tenant: string, bytes: number, res: ServerResponse): void {
   if (bytes === 0 || res.closed) return;
   waiting.add(tenant, bytes);
   const cut = setTimeout(() => res.destroy(), MAX_ANSWER_MS).unref();

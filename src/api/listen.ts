@@ -19,22 +19,24 @@ type HttpServer = {
 
 // Longer than proxies keep idle connections (up to a minute): the server must not close them first.
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
-const HEADERS_TIMEOUT_MS = 20_000;
-/** For a request to arrive. The time to answer it is a setting. */
+/** For a request to arrive, its header fields in a sixth of it. The time to answer it is a setting. */
 const ARRIVAL_TIMEOUT_MS = 120_000;
 const DEFAULT_GRACE_MS = 10_000;
 const IDLE_CLOSING_MS = 50;
 
+type ListenOptions = { readonly host: string; readonly port: number; readonly arrivalMs?: number };
+
 /** @throws Error (EADDRINUSE, EACCES, …) if the address is not available */
 export async function startHttpServer(
   listener: RequestListener,
-  { host, port }: { readonly host: string; readonly port: number },
+  { host, port, arrivalMs = ARRIVAL_TIMEOUT_MS }: ListenOptions,
 ): Promise<HttpServer> {
   const server = createServer(
     // Hosts are checked here: the server's own refusal has no body.
     {
-      requestTimeout: ARRIVAL_TIMEOUT_MS,
-      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: arrivalMs,
+      headersTimeout: arrivalMs / 6,
+      connectionsCheckingInterval: arrivalMs / 24,
       maxHeaderSize: MAX_HEADER_BYTES,
       requireHostHeader: false,
       IncomingMessage: ApiRequest,
