@@ -145,8 +145,16 @@ export function registerFigures(registry: Registry, { DATA_DIR }: Config, seen: 
       async () => one(await eventStore.head()),
     ],
     operator_jobs: [
-      'Jobs of operators: the one at work, and the latest.',
-      () => jobs.all().map(({ kind, state }) => [{ kind, state }, 1]),
+      "The state of operators' last job of each kind: 1.",
+      () =>
+        [
+          ...new Map(
+            jobs
+              .all()
+              .toReversed()
+              .map(({ kind, state }) => [kind, state]),
+          ),
+        ].map(([kind, state]) => [{ kind, state }, 1]),
       'kind',
       'state',
     ],
