@@ -4,7 +4,7 @@ import type { TenantDirectory } from '../commands/context.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DeliveryQueries } from '../queries/deliveries.js';
 import { registerGauges, type Values } from '../supervision/gauges.js';
-import { type Endpoint, endpointKey } from './gate.js';
+import { type Endpoint, endpointKey, type Gate } from './gate.js';
 
 const LABELS = ['tenant', 'webhook'] as const;
 const OUTCOMES = ['delivered', 'failed', 'gone', 'refused_address', 'timeout'] as const;
@@ -25,7 +25,7 @@ const labelsOf = ({ tenant, webhookId }: Endpoint): Labels => ({ tenant, webhook
 export class DeliveryMetrics {
   readonly #attempts: Counter<'tenant' | 'webhook' | 'outcome'>;
   readonly #failed: Counter<'tenant' | 'webhook'>;
-  readonly #openCircuits = new Set<string>();
+  #isOpen: Gate['isOpen'] = () => false;
   /** Webhooks for which there are series. */
   #counted: ReadonlyMap<string, Known> = new Map();
 
@@ -51,7 +51,7 @@ export class DeliveryMetrics {
     registerGauges(registry, {
       webhook_circuit_open: [
         '1 while a webhook that keeps failing gets nothing but a probe now and then.',
-        each((key, { labels }) => [[labels, Number(this.#openCircuits.has(key))]]),
+        each((key, { labels }) => [[labels, Number(this.#isOpen(key))]]),
         ...LABELS,
       ],
       webhook_disabled: [
@@ -81,10 +81,9 @@ export class DeliveryMetrics {
     this.#failed.inc(labelsOf(endpoint));
   }
 
-  /** @param endpoint see `endpointKey` */
-  circuitChanged(endpoint: string, isOpen: boolean): void {
-    if (isOpen) this.#openCircuits.add(endpoint);
-    else this.#openCircuits.delete(endpoint);
+  /** Those of this process. */
+  showCircuits(isOpen: Gate['isOpen']): void {
+    this.#isOpen = isOpen;
   }
 
   /**
@@ -97,7 +96,6 @@ export class DeliveryMetrics {
       if (present.has(key)) continue;
       for (const outcome of OUTCOMES) this.#attempts.remove({ ...labels, outcome });
       this.#failed.remove(labels);
-      this.#openCircuits.delete(key);
     }
     for (const { labels } of present.values()) {
       for (const outcome of OUTCOMES) this.#attempts.inc({ ...labels, outcome }, 0);

@@ -28,8 +28,6 @@ export type GateParts = {
   readonly slotsPerEndpoint: number;
   /** Milliseconds. */
   readonly now: () => number;
-  /** Called with the webhook's `endpointKey` when its circuit opens or closes. */
-  readonly onCircuit: (endpoint: string, isOpen: boolean) => void;
 };
 
 /** A message in flight. Leaving is the caller's part, in any case. */
@@ -164,10 +162,11 @@ export class Gate {
 
   /** Closes the circuit, and forgets earlier failures. */
   close(endpoint: Endpoint): void {
-    const receiver = this.#receiver(endpoint);
-    if (receiver.probeMs > 0) this.#parts.onCircuit(endpointKey(endpoint), false);
-    Object.assign(receiver, HEALTHY);
+    Object.assign(this.#receiver(endpoint), HEALTHY);
   }
+
+  /** Whether the circuit of this `endpointKey` is open. */
+  isOpen = (endpoint: string): boolean => (this.#receivers.peek(endpoint)?.probeMs ?? 0) > 0;
 
   async #slot(entry: Entry): Promise<number | undefined> {
     if (this.#isStopped) return 0;
@@ -211,7 +210,6 @@ export class Gate {
     if (isOpen ? !isProbe : !opens) return;
     receiver.probeMs = Math.min(PROBE_MS.longest, 2 * receiver.probeMs || PROBE_MS.first);
     receiver.probeAt = now + receiver.probeMs;
-    if (!isOpen) this.#parts.onCircuit(endpointKey(endpoint), true);
   }
 
   #use(capacity: 'inFlight' | 'slots', { receiver, tenant }: Entry, change: 1 | -1): void {

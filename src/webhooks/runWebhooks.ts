@@ -31,8 +31,8 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
     slotsPerEndpoint: SLOTS_PER_ENDPOINT,
     // Monotonic: the wall clock may be set back.
     now: () => performance.now(),
-    onCircuit: (endpoint, isOpen) => metrics?.circuitChanged(endpoint, isOpen),
   });
+  metrics?.showCircuits(gate.isOpen);
   const delivery: DeliveryParts = { ...deps, gate };
 
   const abort = new AbortController();
