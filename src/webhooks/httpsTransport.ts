@@ -88,16 +88,14 @@ async function post(request: WebhookRequest, client: Client): Promise<AttemptRes
   try {
     const answer = await exchange(request, client, signal);
     const { statusCode: status = 0 } = answer;
-    const responseBody = await beginningOf(answer);
-    if (status >= 200 && status < 300) return { ok: true, status, durationMs: durationMs(), responseBody };
+    const told = { status, responseBody: await beginningOf(answer), durationMs: durationMs() };
+    if (status >= 200 && status < 300) return { ok: true, ...told };
     const asked = retryAfterMs(answer.headers['retry-after'], Date.now());
-    const failed = { ok: false, reason: reasonOf(status), status, durationMs: durationMs(), responseBody } as const;
-    return asked === undefined ? failed : { ...failed, retryAfterMs: asked };
+    return { ok: false, reason: reasonOf(status), ...told, ...(asked !== undefined && { retryAfterMs: asked }) };
   } catch (error) {
     const reason = signal.aborted ? `no answer within ${totalTimeoutMs} ms` : describe(error);
-    const failed = { ok: false, reason, status: null, durationMs: durationMs(), responseBody: null } as const;
     const cause = signal.aborted ? 'timeout' : causeOf(error);
-    return cause === undefined ? failed : { ...failed, cause };
+    return { ok: false, reason, status: null, durationMs: durationMs(), responseBody: null, ...(cause && { cause }) };
   }
 }
 

@@ -42,11 +42,9 @@ const STEP_MS = 1_000;
  * wait behind it.
  */
 const MAX_OPEN = 200;
-const WAIT_MS = { first: 100, longest: 10_000 };
+const later = (redeliveries: number): Outcome => retryIn(doubled(100, 10_000, redeliveries));
 /** Tenants that are served at once, each with one piece of work: a tenant that asks for much waits for itself. */
 const TENANTS_AT_ONCE = 4;
-/** Waits of a message whose tenant is being served. */
-const SERVED_MS = { first: 20, longest: 10_000 };
 
 /** Runs until the signal ends it, then until the work in flight has ended. */
 export async function runRanges(deps: RelayDeps, signal: AbortSignal): Promise<void> {
@@ -55,7 +53,7 @@ export async function runRanges(deps: RelayDeps, signal: AbortSignal): Promise<v
     const { success, data: job } = rangeJob.safeParse(message.body);
     // Of no release that is known.
     if (!success) return DONE;
-    if (served.has(job.tenant)) return retryIn(doubled(SERVED_MS.first, SERVED_MS.longest, message.redeliveries));
+    if (served.has(job.tenant)) return later(message.redeliveries);
     served.add(job.tenant);
     try {
       return await work(deps, job, message.redeliveries, signal);
@@ -77,7 +75,7 @@ async function work(deps: RelayDeps, job: RangeJob, redeliveries: number, signal
   if (webhook === undefined) return DONE;
   if (task === 'resume' && job.done === undefined) return resume(deps, job, webhook);
   const isHeld = task === 'resume' && webhook.disabled !== undefined;
-  if (isHeld || !(await hasRoom(deps, job))) return retryIn(doubled(WAIT_MS.first, WAIT_MS.longest, redeliveries));
+  if (isHeld || !(await hasRoom(deps, job))) return later(redeliveries);
   return step(deps, job, [task === 'resume' ? subscriptionOf(webhook) : backfilled(job)], signal);
 }
 
