@@ -54,7 +54,6 @@ function requestIn({ directory }: Api, body: unknown): JobRequest {
   const invalid = (message: string) => new ValidationError({ tenant: [message] });
   if (request.tenant !== undefined && directory.tenant(request.tenant) === undefined)
     throw invalid(`There is no tenant ${request.tenant}.`);
-  if (request.tenant === undefined && request.kind === 'retry') throw invalid('The tenant field is required.');
   if (request.tenant !== undefined && isLogJob(request)) throw invalid('Name no tenant for the event log.');
   return request;
 }
