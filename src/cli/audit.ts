@@ -6,11 +6,11 @@ import { type Checkpoint, InvalidNoteError, type NoteKey, verifierKey } from '..
 import { TileFiles } from '../audit/tiles.js';
 import { type NamedEvent, type Verification, verifyLog } from '../audit/verify.js';
 import { type Config, readConfig } from '../config.js';
-import type { EventStore } from '../ports/eventStore.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
 import { keyDirectory, openTree, treeDirectory } from '../service/auditTree.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { openStoredLog } from '../service/engines.js';
-import { command, text } from './command.js';
+import { command, showProgress, text } from './command.js';
 import { CliError } from './errors.js';
 import { refuseMissingLog } from './operator.js';
 
@@ -80,7 +80,9 @@ const verify = command({
       const directory = treeDirectory(config);
       const compared = given === undefined ? await lastCheckpoint(directory, known) : await readKept(given, known);
       if (compared === undefined) throw new CliError('There is no checkpoint: name one with --checkpoint.');
-      const found = await verifyLog(log, new TileFiles(directory), compared);
+      const of = await log.head();
+      const onTile = (done: Position): void => showProgress({ tenant: null, tenants: 1, done, of });
+      const found = await verifyLog(log, new TileFiles(directory), compared, onTile);
       const problems = problemsIn(found, compared);
       const { events, holds, changed = null, erased } = found;
       return { ok: problems.length === 0, problems, events, size: compared.size, holds, changed, erased };

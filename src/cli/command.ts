@@ -1,5 +1,6 @@
 /** The command line as a table: what a command is, how its options are parsed, and how its result is shown. */
 import { Command as Definition, Option as OptionDefinition } from 'commander';
+import type { JobProgress } from '../projections/jobs.js';
 import { EXIT_FAILURE } from './errors.js';
 
 /** An option `--like-this <value>`, whose key in the table is `likeThis`. */
@@ -50,7 +51,7 @@ export function command<Result, Of extends Options = object & Options>(spec: Spe
     const { json, ...given } = definition.opts<OptionValues<Of> & { readonly json?: true }>();
     const values: OptionValues<Of> = Object.assign(given);
     const first = definition.args[0] ?? '';
-    const result = await run(values, first);
+    const result = await (async () => run(values, first))().finally(() => showLine(''));
     if (lines !== undefined) printLines(...(json ? [JSON.stringify(result)] : lines(result, values, first)));
     const failed = failure?.(result);
     if (failed === undefined) return;
@@ -114,6 +115,18 @@ export const commaSeparated = (given: string): string[] =>
 
 export function printLines(...lines: readonly string[]): void {
   process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** A line that changes, where people see standard error. @param tenantsDone before this one */
+export function showProgress({ tenant, tenants, done, of }: JobProgress, tenantsDone = 0): void {
+  const percent = Math.floor((100 * done) / Math.max(done, of, 1));
+  const all = tenants > 1 ? `, ${tenantsDone} of ${tenants} tenants done` : '';
+  showLine(`${tenant ?? 'event log'}: ${percent} %${all}`);
+}
+
+/** The next one takes its place. */
+function showLine(line: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\u001B[K${line}\r`);
 }
 
 /** Pads all columns but the last to their widest cell. */

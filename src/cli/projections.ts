@@ -1,15 +1,16 @@
 /** The rows of tenants, which all reads are answered from: how far they are, and work on them. */
+import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Position } from '../ports/eventStore.js';
 import type { TenantProgress } from '../ports/rowStore.js';
-import { isGood, type JobReport, type JobRequest } from '../projections/jobs.js';
+import { isGood, JOB_STATES, type JobProgress, type JobReport, type JobRequest } from '../projections/jobs.js';
 import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
 import { userOf } from '../service/directoryUse.js';
 import { keptCheckpoint, openRowReads } from '../service/engines.js';
-import { columns, command, type Option, text as textOption } from './command.js';
+import { columns, command, showProgress, text as textOption } from './command.js';
 import { CliError } from './errors.js';
 import { operatorLink } from './installation.js';
 import { requireTenant, type Tools, withLog } from './operator.js';
@@ -36,16 +37,12 @@ const list = command({
 
 type Outcome = { readonly ok: boolean; readonly reports: readonly JobReport[] };
 
-const work = (
-  kind: JobRequest['kind'],
-  about: string,
-  tenantOption: Option<string | undefined> = textOption('<name>', 'only what belongs to this tenant'),
-) =>
+const work = (kind: JobRequest['kind'], about: string) =>
   command({
     name: `projections ${kind}`,
     about,
     example: `dynamic-assets projections ${kind} --tenant acme`,
-    options: { tenant: tenantOption },
+    options: { tenant: textOption('<name>', 'only what belongs to this tenant') },
     run: ({ tenant }) => workOn({ kind, tenant }),
     lines: ({ reports }) =>
       reports.length === 0
@@ -66,8 +63,7 @@ const rebuild = work(
 
 const retry = work(
   'retry',
-  'Have the running service retry a tenant that is parked at an event that could not be applied.',
-  { ...textOption('<name>', 'the tenant'), isRequired: true },
+  'Have the running service retry the tenants that are parked at an event that could not be applied.',
 );
 
 export const projectionCommands = [list, verify, rebuild, retry];
@@ -97,10 +93,11 @@ const ASK_MS = 100;
 
 const jobNow = z.looseObject({
   id: z.string(),
-  state: z.string(),
-  ended_at: z.string().nullable(),
+  state: z.enum(JOB_STATES),
   error: z.string().nullable(),
-  reports: z.array(z.custom<JobReport>((report) => typeof report === 'object')),
+  progress: z.custom<JobProgress | null>(),
+  tenants_done: z.number(),
+  reports: z.array(z.custom<JobReport>()),
 });
 
 /** @throws CliError that says why it failed */
@@ -113,49 +110,36 @@ async function jobDone(session: Session, request: JobRequest): Promise<readonly 
     if (job === undefined || job.state === 'cancelled')
       throw new CliError('The job was cancelled, by an operator or by the end of the service.');
     if (job.error !== null) throw new CliError(job.error);
-    if (job.ended_at !== null) return job.reports;
+    if (job.state !== 'running') return job.reports;
+    if (job.progress !== null) showProgress(job.progress, job.tenants_done);
     await delay(ASK_MS);
   }
 }
 
 /** @throws CliError with the answer's message */
-function ask({ address, host, token }: Session, method: string, path: string, body?: unknown): Promise<unknown> {
-  const headers = {
-    Host: host,
-    ...(token === '' ? {} : { Authorization: `Bearer ${token}` }),
-    ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-  };
-  return new Promise((resolve, reject) => {
-    const sent = httpRequest(new URL(`/api/v1/operator${path}`, address), { method, headers }, (answer) => {
-      const read = text(answer).then((body) => {
-        const { data, message } = JSON.parse(body || '{}');
-        if ((answer.statusCode ?? 500) < 300) resolve(data);
-        else reject(new CliError(`The service at ${address} answers: ${message}`));
-      });
-      read.catch(reject);
-    });
-    sent.on('error', (error) => reject(new CliError(`The service at ${address} does not answer.`, { cause: error })));
-    sent.end(body === undefined ? undefined : JSON.stringify(body));
+async function ask({ address, host, token }: Session, method: string, path: string, body?: unknown): Promise<unknown> {
+  const headers = { Host: host, Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+  const sent = httpRequest(new URL(`/api/v1/operator${path}`, address), { method, headers });
+  sent.end(body === undefined ? undefined : JSON.stringify(body));
+  const [answer] = await once(sent, 'response').catch((cause: unknown) => {
+    throw new CliError(`The service at ${address} does not answer.`, { cause });
   });
+  const { data, message } = JSON.parse((await text(answer)) || '{}');
+  if (answer.statusCode >= 300) throw new CliError(`The service at ${address} answers: ${message}`);
+  return data;
 }
 
-function linesOf({ tenant, outcome, differences, error }: JobReport): readonly string[] {
-  switch (outcome) {
-    case 'rebuilt':
-      return [`${tenant}: rebuilt.`];
-    case 'equal':
-      return [`${tenant}: equal to the log.`];
-    case 'different':
-      return [
-        `${tenant}: different from the log. The first difference of each table:`,
-        ...differences.map(({ space, kind, id }) => `  ${space}, ${kind} ${id}`),
-      ];
-    case 'retried':
-      return [`${tenant}: tried again; "dynamic-assets projections list" says whether it goes on.`];
-    default:
-      return [`${tenant}: ${error}`];
-  }
-}
+const OUTCOMES: { readonly [outcome: string]: string } = {
+  rebuilt: 'rebuilt.',
+  equal: 'equal to the log.',
+  different: 'different from the log. The first difference of each table:',
+  retried: 'tried again; "dynamic-assets projections list" says whether it goes on.',
+};
+
+const linesOf = ({ tenant, outcome, differences, error }: JobReport): readonly string[] => [
+  `${tenant}: ${error ?? OUTCOMES[outcome]}`,
+  ...differences.map(({ space, kind, id }) => `  ${space}, ${kind} ${id}`),
+];
 
 export type RowsNow = {
   readonly head: Position;

@@ -335,6 +335,7 @@ export class Follower {
         tenant.isHeld ? copied.next !== undefined || !copied.isWhole : copied.items > this.#readAhead.all;
       while (isAhead() && !signal.aborted) {
         await copied.turnEnded.wait(undefined, signal);
+        onProgress?.(copied.position, end());
         if (copied.parked === undefined) continue;
         const { eventType, position, error } = copied.parked;
         throw new Error(`The event ${eventType} at position ${position} cannot be applied: ${error}`);

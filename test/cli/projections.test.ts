@@ -1,8 +1,13 @@
 /** The commands `projections`, for which a running service does the work. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openSqlite } from '#app/adapters/openSqlite.js';
+import { Operator } from '../acceptance/operator.js';
 import { type Service, startService } from '../acceptance/service.js';
+import { ENTRY } from '../engines/commandLine.js';
+import { scaled } from '../engines/timeScale.js';
 
 let service: Service;
 beforeAll(async () => {
@@ -64,6 +69,29 @@ describe('beside a running service', () => {
   it('a retry of what is not parked says so', async () => {
     expect(await run('retry', '--tenant', 'acme')).toMatchObject({ code: 0, stdout: 'Nothing is parked there.\n' });
   });
+});
+
+it('a terminal shows how far a rebuild is, and Ctrl-C cancels it within a second', async () => {
+  for (let batch = 1; batch <= 40; batch += 1) {
+    const items = Array.from({ length: 1_000 }, (_, n) => ({ external_id: `c${n}`, name: `Name ${batch} of ${n}` }));
+    await service.tenant('other').batch('dyn_party', items);
+  }
+  const operator = await Operator.of(service);
+  const terminal = ['--import', 'data:text/javascript,process.stderr.isTTY=true'];
+  const command = spawn(process.execPath, [...terminal, ENTRY, 'projections', 'rebuild'], {
+    env: { ...process.env, DATA_DIR: service.dataDir },
+  });
+  let shown = '';
+  command.stderr.setEncoding('utf8').on('data', (text: string) => {
+    shown += text;
+  });
+  while (!/other: \d+ %, 1 of 2 tenants done\r$/.test(shown)) await once(command.stderr, 'data');
+  const at = performance.now();
+  command.kill('SIGINT');
+  expect(await once(command, 'close')).toEqual([1, null]);
+  expect(performance.now() - at).toBeLessThan(scaled(1_000));
+  expect(shown).toContain('The job was cancelled');
+  expect((await operator.data('/jobs'))[0]).toMatchObject({ kind: 'rebuild', state: 'cancelled', tenants_done: 1 });
 });
 
 it('without a service the list works, and work on rows says what to do', async () => {
