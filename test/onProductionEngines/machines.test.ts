@@ -52,6 +52,8 @@ describeProductionEngines(() => {
     await Promise.all(machines.map((each) => each.start()));
     const at = (service: Service) => new TenantClient(service, { tenant: 'acme', admin, client }, 'dyn_stock_order');
     [one, other] = [at(first), at(second)];
+    // Until then the tenant's first rows are being made, by whichever of them has its share.
+    for (const each of [one, other]) while ((await each.getList('dyn_item')).status === 503) await wait(20);
   }, ENGINE_START_MS);
   afterAll(async () => {
     await Promise.all(machines.map((each) => each.stop()));
