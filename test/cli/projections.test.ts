@@ -65,10 +65,6 @@ describe('beside a running service', () => {
     });
     expect((await run('verify', '--tenant', 'acme')).code).toBe(0);
   });
-
-  it('a retry of what is not parked says so', async () => {
-    expect(await run('retry', '--tenant', 'acme')).toMatchObject({ code: 0, stdout: 'Nothing is parked there.\n' });
-  });
 });
 
 it('a terminal shows how far a rebuild is, and Ctrl-C cancels it within a second', async () => {

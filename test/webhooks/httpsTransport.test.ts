@@ -35,19 +35,6 @@ describe('a call to a receiver', () => {
       body: Buffer.from('{"a":"ż"}'),
     });
 
-  test.each([400, 410, 503])('%i is a failure', async (code) => {
-    answer(() => ({ status: code, headers: { 'Retry-After': '7' }, body: 'no' }));
-    open();
-    expect(await post()).toEqual({
-      ok: false,
-      reason: code === 410 ? 'HTTP 410 Gone' : `HTTP ${code}`,
-      status: code,
-      durationMs: expect.any(Number),
-      responseBody: 'no',
-      retryAfterMs: 7000,
-    });
-  });
-
   test('a certificate that nobody vouches for is a failure', async () => {
     transport = createHttpsTransport({ policy: allowLoopback });
     expect(await post()).toMatchObject({

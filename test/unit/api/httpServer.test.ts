@@ -1,5 +1,6 @@
-/** Clients that are slow: the request does not arrive, or the answer is not taken. */
+/** The HTTP server: its stop, and clients that are slow. */
 import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { countWaiting } from '#app/api/admission.js';
@@ -7,6 +8,48 @@ import { startHttpServer } from '#app/api/listen.js';
 import { Tally } from '#app/supervision/fairQueue.js';
 
 const here = { host: '127.0.0.1', port: 0 };
+
+const answerOf = (port: number, agent: Agent): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, agent }, (answer) => {
+      answer.resume();
+      answer.once('end', () => resolve(answer));
+    }).once('error', reject);
+  });
+
+test('a stop lets the request in flight finish, closes idle connections, and takes no more', async () => {
+  let arrived = (): void => {};
+  const inFlight = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  let finish = (): void => {};
+  const server = await startHttpServer((_req, res) => {
+    finish = () => res.end('done');
+    arrived();
+  }, here);
+  const agent = new Agent({ keepAlive: true });
+  const answer = answerOf(server.port, agent);
+  await inFlight;
+  const stopped = server.stop();
+  await expect(answerOf(server.port, new Agent())).rejects.toThrow();
+  finish();
+  expect((await answer).statusCode).toBe(200);
+  await stopped;
+  agent.destroy();
+});
+
+test('what takes longer than the grace is cut', async () => {
+  let arrived = (): void => {};
+  const inFlight = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  const server = await startHttpServer(() => arrived(), here);
+  const answer = answerOf(server.port, new Agent());
+  const cut = expect(answer).rejects.toThrow();
+  await inFlight;
+  await server.stop(50);
+  await cut;
+});
 
 test('a request that has not arrived in time is 408', async () => {
   const server = await startHttpServer(() => undefined, { ...here, arrivalMs: 240 });
