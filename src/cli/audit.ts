@@ -69,7 +69,7 @@ const keys = command({
 const verify = command({
   name: 'audit verify',
   about:
-    'Read the event log again, and say whether it is what a checkpoint says, and which event is the first that is not. Exits with 1 if something was changed.',
+    'Read the whole event log, and name the first event that is not what a checkpoint says. Exits with 1 if there is one.',
   example: 'dynamic-assets audit verify --checkpoint /mnt/evidence/checkpoint',
   options: {
     checkpoint: text('<file>', 'a checkpoint that was kept elsewhere (default: the last one in DATA_DIR)'),

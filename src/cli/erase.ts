@@ -15,7 +15,7 @@ import { operator, type Tools, withTenant } from './operator.js';
 export const erase = command({
   name: 'erase',
   about:
-    'Erase what the past says of a record, an order or a user: no read shows it any more, also after a rebuild. What is written later is shown. The log keeps the bytes until "dynamic-assets migrate --erase".',
+    'Erase what the past says of a record, an order or a user: no read shows it any more. The log keeps the bytes until "dynamic-assets migrate --erase".',
   example:
     'dynamic-assets erase --tenant acme --table dyn_customer --record 0198a0aa-5c1e-7c3f-8f1e-2d3c4b5a6978 --reason "Request 4711"',
   options: {

@@ -33,11 +33,10 @@ const GROUPS: { readonly [name: string]: string } = {
   tenant: 'Make, list and delete tenants, and set their quotas and guards.',
   client: 'Make API clients.',
   user: 'Add users of the platform, and give them new passwords.',
-  webhook: 'Make webhooks; hold, resume and seal again those of the whole installation.',
+  webhook: 'Make webhooks; hold, resume and reseal those of the whole installation.',
   keys: 'Rotate the keys that sign access tokens.',
-  projections:
-    'Show, verify and rebuild the rows of tenants, which all reads are answered from, and retry parked ones.',
-  audit: 'Evidence: checkpoints, and the verification that the event log was not changed.',
+  projections: 'The rows of tenants, which all reads are answered from. The running service works on them.',
+  audit: 'Evidence that the event log was not changed.',
 };
 
 makeFilesPrivate();

@@ -110,7 +110,7 @@ const ENTRANCE = `It opens one session, within ${OPERATOR_LINK_MINUTES} minutes.
 
 const openConsole = command({
   name: 'console',
-  about: `Print a link to the operator's console: the whole installation, its tenants, queues and log. ${ENTRANCE}`,
+  about: `Print a link to the operator's console. ${ENTRANCE}`,
   example: 'dynamic-assets console',
   run: () =>
     withLog(async (tools) => {

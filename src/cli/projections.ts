@@ -51,22 +51,12 @@ const work = (kind: JobRequest['kind'], about: string) =>
     failure: ({ ok }) => (ok ? undefined : ''),
   });
 
-const verify = work(
-  'verify',
-  'Have the running service make a copy of the rows from the event log, and compare both. Exits with 1 if they differ.',
-);
-
-const rebuild = work(
-  'rebuild',
-  'Have the running service make a copy of the rows from the event log, and swap it in. No webhook is sent again.',
-);
-
-const retry = work(
-  'retry',
-  'Have the running service retry the tenants that are parked at an event that could not be applied.',
-);
-
-export const projectionCommands = [list, verify, rebuild, retry];
+export const projectionCommands = [
+  list,
+  work('verify', 'Compare the rows with a copy that is made from the event log. Exits with 1 if they differ.'),
+  work('rebuild', 'Make the rows again from the event log. No webhook is sent again.'),
+  work('retry', 'Go on with tenants that are parked at an event that could not be applied.'),
+];
 
 /** The running service does the work; Ctrl-C cancels it, as the operator's console can. */
 const workOn = (request: JobRequest): Promise<Outcome> =>

@@ -23,7 +23,7 @@ import type { LogProof } from './logProof.js';
 export const restore = command({
   name: 'restore',
   about:
-    'Restore a backup into the data directory, and prove that its event log is the one that was backed up. Stop the service first. Webhooks are held until "webhook resume": a copy must not call the receivers of the original.',
+    'Restore a backup into the data directory, and prove that its event log is the one that was backed up. Stop the service first. Webhooks are held until "webhook resume".',
   example: 'DATA_DIR=data dynamic-assets restore backup/2026-11-22',
   argument: ['<directory>', 'what "backup" has made'],
   options: {

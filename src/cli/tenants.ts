@@ -128,7 +128,7 @@ const clientCreate = command({
     scopes: list('<list>', 'comma-separated scopes (default: all four)'),
   },
   async run({ tenant, name, scopes }) {
-    const body = scopes === undefined ? { name } : { name, scopes };
+    const body = { name, ...(scopes && { scopes }) };
     const made = await withTenant(tenant, ({ commands }) => createClient(commands, operator(tenant), body));
     return { client_id: made.clientId, client_secret: made.clientSecret, scopes: made.scopes };
   },
