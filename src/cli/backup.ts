@@ -70,14 +70,9 @@ export async function proofOfFile(directory: string): Promise<LogProof> {
 
 /** Written for /metrics, which report the backup's age. The backup is valid without it. */
 async function noteBackup(dataDir: string, madeAt: string): Promise<void> {
-  const file = join(dataDir, LAST_BACKUP_FILE);
-  try {
-    await writeWhole(file, `${madeAt}\n`);
-  } catch (error) {
-    process.stderr.write(
-      `The backup is complete, but metrics will not show it: ${file} cannot be written. ${String(error)}\n`,
-    );
-  }
+  await writeWhole(join(dataDir, LAST_BACKUP_FILE), `${madeAt}\n`).catch((error: unknown) => {
+    process.stderr.write(`The backup is complete, but metrics will not show it. ${String(error)}\n`);
+  });
 }
 
 /** The description comes last: it marks a complete backup. */

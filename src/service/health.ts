@@ -6,7 +6,7 @@ import type { EventStore, Position } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import { type ParkedTenant, type RowReads, RowsUnavailableError } from '../ports/rowStore.js';
 import type { Directory } from '../projections/directory/directory.js';
-import type { Jobs } from '../projections/jobs.js';
+import { JOB_KINDS, type Jobs } from '../projections/jobs.js';
 import type { Progress } from '../projections/progress.js';
 import { behindText, parkedText } from '../projections/tenantTexts.js';
 import { withTimeout } from '../supervision/deadline.js';
@@ -147,14 +147,10 @@ export function registerFigures(registry: Registry, { DATA_DIR }: Config, seen: 
     operator_jobs: [
       "The state of operators' last job of each kind: 1.",
       () =>
-        [
-          ...new Map(
-            jobs
-              .all()
-              .toReversed()
-              .map(({ kind, state }) => [kind, state]),
-          ),
-        ].map(([kind, state]) => [{ kind, state }, 1]),
+        JOB_KINDS.flatMap((kind) => jobs.all().find((job) => job.kind === kind) ?? []).map(({ kind, state }) => [
+          { kind, state },
+          1,
+        ]),
       'kind',
       'state',
     ],

@@ -234,7 +234,7 @@ export async function disableIfLost(
   { status }: AttemptResult,
 ): Promise<void> {
   const { webhookId } = delivery.subject;
-  const webhook = commands.directory.tenant(tenant)?.webhooks.get(webhookId);
+  const webhook = targetOf(commands, { tenant, webhookId })?.webhook;
   // If the URL has changed meanwhile, attempts at the new one are wanted.
   if (delivery.started < MAX_DELIVERY_ATTEMPTS || webhook?.disabled !== undefined || webhook?.url !== url) return;
   const disable = async (cause: DisabledCause, reason: string): Promise<void> => {
@@ -336,7 +336,7 @@ async function appendOutcome(
 async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: LoadedDelivery): Promise<Outcome> {
   const { delivery, deliveryId, tenant } = loaded;
   const { orderId, webhookId } = delivery.subject;
-  const webhook = commands.directory.tenant(tenant)?.webhooks.get(webhookId);
+  const webhook = targetOf(commands, { tenant, webhookId })?.webhook;
   const reason = `All ${delivery.started} attempts to deliver to webhook ${webhook?.name ?? webhookId} failed.`;
   const disabled = webhook?.disabled === undefined ? [] : [`The webhook is disabled: ${webhook.disabled.reason}`];
   const reasons = [reason, ...delivery.failures, ...disabled];

@@ -14,9 +14,7 @@ type MetricsSource = {
   readonly queries: { readonly deliveries: DeliveryQueries };
 };
 
-type Labels = { readonly tenant: string; readonly webhook: string };
-
-const labelsOf = ({ tenant, webhookId }: Endpoint): Labels => ({ tenant, webhook: webhookId });
+const labelsOf = ({ tenant, webhookId }: Endpoint) => ({ tenant, webhook: webhookId });
 
 /**
  * Attempts, failures and circuits are this process's own. Open deliveries and disabled webhooks are the same in all
@@ -105,7 +103,7 @@ export class DeliveryMetrics {
   }
 }
 
-type Known = { readonly labels: Labels; readonly cause: string | undefined };
+type Known = { readonly labels: ReturnType<typeof labelsOf>; readonly cause: string | undefined };
 
 /** All webhooks, by `endpointKey`. */
 const webhooksOf = (directory: TenantDirectory): ReadonlyMap<string, Known> =>

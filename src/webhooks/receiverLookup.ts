@@ -18,7 +18,6 @@ const QUERY_MS = 1_300;
 const TRIES = 2;
 /** How long IPv4 addresses wait for the IPv6 ones (RFC 8305 §3). */
 const FOR_IPV6_MS = 50;
-const HOSTS_FILE = '/etc/hosts';
 
 /** The name servers did not answer in time. */
 export class NameServersSilentError extends Error {}
@@ -28,7 +27,7 @@ export class NameServersSilentError extends Error {}
  * @returns a lookup that throws NameServersSilentError, or an Error that says that there is no such name
  */
 export const createReceiverLookUp =
-  (hostsFile = HOSTS_FILE, newResolver = () => new Resolver({ timeout: QUERY_MS, tries: TRIES })): LookUpAll =>
+  (hostsFile = '/etc/hosts', newResolver = () => new Resolver({ timeout: QUERY_MS, tries: TRIES })): LookUpAll =>
   async (hostname) => {
     const listed = await inHostsFile(hostsFile, hostname);
     if (listed.length > 0) return listed;

@@ -20,7 +20,7 @@ type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
  * Public addresses that lead into a cloud's own machinery. Other clouds' metadata services have link-local, private or
  * shared addresses, which are refused anyway.
  */
-const REFUSED_PUBLIC = new Map([['168.63.129.16', 'the platform address of Azure']]);
+const OF_AZURE = '168.63.129.16';
 
 /** Global unicast, the only IPv6 block that is routed in public (RFC 4291 §2.4, IANA registry). */
 const GLOBAL_UNICAST_V6 = ipaddr.IPv6.parseCIDR('2000::/3');
@@ -41,8 +41,7 @@ export function addressPolicy(
     if (!ipaddr.isValid(text)) return `${text} is no IP address`;
     const address = ipaddr.parse(text);
     if (isWithin(address, allowed)) return undefined;
-    const special = REFUSED_PUBLIC.get(address.toString());
-    if (special !== undefined) return `${text} is ${special}`;
+    if (address.toString() === OF_AZURE) return `${text} is the platform address of Azure`;
     const range = address.range();
     if (range !== 'unicast') return `${text} is not a public address (${range})`;
     const isGlobal = address instanceof ipaddr.IPv4 || address.match(GLOBAL_UNICAST_V6);
