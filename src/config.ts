@@ -121,6 +121,9 @@ export const settings = {
   DISK_RESERVE: integer(1_000_000_000, 0, 1e15).describe(
     'Bytes kept free on the disk of DATA_DIR, with any embedded engine: below it, changes that need room are 507',
   ),
+  BACKUP_DIR: path
+    .optional()
+    .describe("Directory of the backups that the operator's console begins, best on another disk"),
   CHECKPOINT_MINUTES: integer(60, 0, 10_080).describe(
     'Minutes between two signed checkpoints of the event log; 0: none by itself',
   ),

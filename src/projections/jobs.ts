@@ -4,13 +4,13 @@ import type { Logger } from 'pino';
 import { MAX_ENTRIES, MAX_SHORT_PAGE } from '../domain/limits.js';
 import type { Position } from '../ports/eventStore.js';
 
-/** The last two are of the event log: a comparison with its last checkpoint, and a new checkpoint. */
-export const JOB_KINDS = ['rebuild', 'verify', 'retry', 'audit_verify', 'audit_checkpoint'] as const;
+/** The last three are of the event log: a comparison with its last checkpoint, a new checkpoint, and a backup. */
+export const JOB_KINDS = ['rebuild', 'verify', 'retry', 'audit_verify', 'audit_checkpoint', 'backup'] as const;
 
 /** Work on the rows of all tenants, one after the other, if none is named; or on the log. */
 export type JobRequest = { readonly kind: (typeof JOB_KINDS)[number]; readonly tenant?: string | undefined };
 
-export const isLogJob = ({ kind }: JobRequest): boolean => kind.startsWith('audit_');
+export const isLogJob = ({ kind }: JobRequest): boolean => !['rebuild', 'verify', 'retry'].includes(kind);
 
 /** What is at work, of how many tenants, and how far it has come in the log. */
 export type JobProgress = {

@@ -9,7 +9,7 @@ import { LogTree, type TreeLog } from '../audit/logTree.js';
 import type { Config } from '../config.js';
 import type { JobNews, JobRequest, RunJob } from '../projections/jobs.js';
 import { one, registerGauges } from '../supervision/gauges.js';
-import { AUDIT, KEYS } from './dataDirectory.js';
+import { AUDIT, backUp, KEYS } from './dataDirectory.js';
 import { keepThread } from './thread.js';
 
 export const treeDirectory = ({ DATA_DIR }: Config): string => join(DATA_DIR, AUDIT);
@@ -63,6 +63,7 @@ export function startAuditTree(config: Config, log: Logger, registry: Registry) 
   });
   // The thread answers each question with an answer of its kind.
   const ask = (question: TreeMessages['request']) => thread.ask(question).catch(() => undefined);
-  const run: RunJob = (job, ...more) => thread.ask({ kind: 'job', job }, ...more);
+  const run: RunJob = (job, signal, tell) =>
+    job.kind === 'backup' ? backUp(config, signal) : thread.ask({ kind: 'job', job }, signal, tell);
   return { ask: ask as ApiDeps['askTree'], run, stop: thread.stop };
 }

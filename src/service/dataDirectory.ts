@@ -1,6 +1,8 @@
 /** The data directory: what is in it, its disk, and that only its owner may look into it: it holds orders, secrets and keys. */
+import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Config } from '../config.js';
 
 /** The id of the log that the directory belongs to. */
@@ -31,7 +33,8 @@ const STICKY = 0o1000;
 
 /** Whether the entry is ours. Others are left alone. */
 export const isOwnEntry = (name: string): boolean =>
-  [DATABASE, DRAFT].some((form) => form.test(name)) ||
+  DATABASE.test(name) ||
+  DRAFT.test(name) ||
   [LOG_ID_FILE, LAST_BACKUP_FILE, HELD_WEBHOOKS, DIRECTORY_FILE, KEYS, AUDIT, ROWS].includes(name);
 
 /** When the directory was last backed up (milliseconds since 1970); undefined if unknown. */
@@ -39,6 +42,23 @@ export async function lastBackupAt(directory: string): Promise<number | undefine
   const text = await readFile(join(directory, LAST_BACKUP_FILE), 'utf8').catch(() => '');
   const at = Date.parse(text.trim());
   return Number.isNaN(at) ? undefined : at;
+}
+
+/**
+ * A backup in a directory of its own below BACKUP_DIR, by the command, as a process: it ends at once when the signal aborts,
+ * also while SQLite copies the log. What there is of a backup that did not end well is removed.
+ * @throws Error with what the command says
+ */
+export async function backUp({ BACKUP_DIR }: Config, signal: AbortSignal): Promise<void> {
+  if (BACKUP_DIR === undefined) throw new Error('Set BACKUP_DIR first.');
+  const directory = join(BACKUP_DIR, new Date().toISOString().replaceAll(':', ''));
+  const command = [process.argv[1] ?? '', 'backup', directory];
+  try {
+    await promisify(execFile)(process.execPath, command, { signal });
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+    throw new Error(String(Object(error).stderr).trim());
+  }
 }
 
 /** From here on files are created for the owner only, whatever umask was inherited. */

@@ -93,6 +93,8 @@ test('verifies the rows of the tenant, and rebuilds those of all', async () => {
   await page.getByRole('button', { name: 'Rebuild' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Rebuild' }).click();
   await page.getByText('hauler: rebuilt').waitFor();
+  await page.getByRole('button', { name: 'Back up' }).click();
+  await page.getByText('Set BACKUP_DIR first.').waitFor();
   expect(await page.getByText('is parked').count()).toBe(0);
 });
 

@@ -26,6 +26,7 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
         <Asked label={jobs.rebuild} why={jobs.rebuildWhy} act={begin('rebuild', tenant)} color="indigo" />
         {tenant === undefined && <Act label={jobs.audit_verify} act={begin('audit_verify')} />}
         {tenant === undefined && <Act label={jobs.audit_checkpoint} act={begin('audit_checkpoint')} />}
+        {tenant === undefined && <Act label={jobs.backup} act={begin('backup')} />}
       </Group>
       <Text size="sm">{jobs.verifyWhy}</Text>
       {list.length > 0 && (
@@ -61,7 +62,7 @@ function JobState({ job }: { readonly job: Job }) {
   const lines = [
     ...(done > 1 ? [`${menu.tenants}: ${number(done)}`] : []),
     ...reports.flatMap((report) => [
-      `${report.tenant ?? menu.log}: ${jobs.outcomes[report.outcome]}`,
+      `${report.tenant ?? menu.log}: ${jobs.states[report.outcome]}`,
       ...(report.error === null ? [] : [report.error]),
       ...report.differences.map((each) => [each.space, each.kind, each.id].filter((part) => part).join(' / ')),
     ]),

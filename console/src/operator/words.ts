@@ -85,6 +85,7 @@ const WORDS = {
     retry: ['Retry', 'Opnieuw proberen'],
     audit_verify: ['Verify the event log', 'Gebeurtenissenlog controleren'],
     audit_checkpoint: ['Sign a checkpoint', 'Controlepunt ondertekenen'],
+    backup: ['Back up', 'Back-up maken'],
     verifyWhy: [
       'The log is applied again to a copy, which is compared with the rows. Nothing is changed.',
       'Het log wordt opnieuw toegepast op een kopie, die met de rijen wordt vergeleken. Er verandert niets.',
@@ -98,14 +99,11 @@ const WORDS = {
       done: ['done', 'klaar'],
       failed: ['failed', 'mislukt'],
       cancelled: ['cancelled', 'geannuleerd'],
-    },
-    outcomes: {
       rebuilt: ['rebuilt', 'herbouwd'],
       equal: ['equal to the log', 'gelijk aan het log'],
       different: ['differs from the log', 'wijkt af van het log'],
       retried: ['tried again', 'opnieuw geprobeerd'],
       signed: ['a checkpoint is signed', 'een controlepunt is ondertekend'],
-      failed: ['failed', 'mislukt'],
     },
   },
   log: {
