@@ -7,7 +7,7 @@ import { parse } from 'content-type';
 import express, { type Request, type Response } from 'express';
 import { ValidationError } from '../commands/context.js';
 import { DECIMAL_TEXT, isHeldByDouble } from '../domain/assetTypes/fieldTypes.js';
-import { MAX_DIGITS, MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../domain/limits.js';
+import { MAX_DIGITS, MAX_JSON_DEPTH, MAX_JSON_NAMES, MAX_JSON_VALUES } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
 import { nextTurn } from '../supervision/waiting.js';
 import { badRequest, HttpError, unsupportedMediaType } from './errors.js';
@@ -84,13 +84,11 @@ function toHttpError(error: unknown): unknown {
 }
 
 /**
- * @throws HttpError 400 for text that is not JSON, too deep, or has a name twice; 413 for too many values; ValidationError for a number with
- * more digits than a double holds
+ * @throws HttpError 400 for text that is not JSON, too deep, or has a name twice; 413 for too many values; ValidationError for an
+ * object of too many names, or a number with more digits than a double holds
  */
 export function parseJson(text: string): unknown {
-  const { names, values, long } = lookThrough(text);
-  if (values > MAX_JSON_VALUES)
-    throw new HttpError(413, 'The body is too large.', `The body has more than ${MAX_JSON_VALUES} values.`);
+  const { names, long } = lookThrough(text);
   const value = parsed(text);
   if (long !== undefined)
     throw new ValidationError({
@@ -122,9 +120,14 @@ function parsed(text: string): unknown {
 /** A double holds any number of this many digits exactly. */
 const LEAST_LONG = 15;
 
-/** @returns how many names and values the text has, and the first number that a double would round */
+/**
+ * Throws as `parseJson`, as soon as a limit is passed.
+ * @returns how many names the text has, and the first number that a double would round
+ */
 function lookThrough(text: string) {
   let [names, values, level] = [0, 1, 0];
+  /** Of the open object of each level. */
+  const namesAt: number[] = [];
   let long: string | undefined;
   for (let at = 0; at < text.length; at += 1) {
     const char = text[at];
@@ -132,11 +135,16 @@ function lookThrough(text: string) {
       at = endOfString(text, at);
     } else if (char === ':') {
       names += 1;
+      const inObject = (namesAt[level] ?? 0) + 1;
+      namesAt[level] = inObject;
+      if (inObject > MAX_JSON_NAMES)
+        throw new ValidationError({ body: [`An object in the body has more than ${MAX_JSON_NAMES} names.`] });
     } else if (char === ',') {
       values += 1;
     } else if (char === '{' || char === '[') {
       values += 1;
       level += 1;
+      namesAt[level] = 0;
       if (level > MAX_JSON_DEPTH) throw badRequest(`The body is nested deeper than ${MAX_JSON_DEPTH} levels.`);
     } else if (char === '}' || char === ']') {
       level -= 1;
@@ -146,8 +154,10 @@ function lookThrough(text: string) {
       at += number.length - 1;
       if (long === undefined && isRounded(number)) long = number;
     }
+    if (values > MAX_JSON_VALUES)
+      throw new HttpError(413, 'The body is too large.', `The body has more than ${MAX_JSON_VALUES} values.`);
   }
-  return { names, values, long };
+  return { names, long };
 }
 
 const NUMBER = /[-+.eE\d]+/y;

@@ -11,8 +11,10 @@ export const CREDENTIALS_BODY_BYTES = 4_096;
 export const SETTINGS_BODY_BYTES = 262_144;
 export const RECORD_BODY_BYTES = 2_097_152;
 export const MAX_JSON_DEPTH = 32;
-/** A batch of 103 fields a record fits. Each costs time to parse beside its bytes: 100,000 different names take 50 ms. */
+/** A batch of 103 fields a record fits. Each costs time to parse beside its bytes. */
 export const MAX_JSON_VALUES = 105_000;
+/** Of one object: a record has MAX_FIELDS and its parts. 100,000 different ones hold the event loop for 100 ms. */
+export const MAX_JSON_NAMES = 1_000;
 /** Characters of a number: the largest double has 309 digits. */
 export const MAX_DIGITS = 1_000;
 /** Of all filters together: each is searched in every record. */

@@ -93,6 +93,7 @@ const LIMITS: readonly Row[] = [
   beyond('MAX_HEADER_BYTES', 431, 'GET', ITEMS, (n) => ({ headers: { 'x-filler': text(n) } }), ''),
   beyond('MAX_JSON_DEPTH', 400, 'POST', BATCH, (n) => raw('['.repeat(n))),
   beyond('MAX_JSON_VALUES', 413, 'POST', BATCH, (n) => raw(`[${'0,'.repeat(n - 1)}0]`)),
+  beyond('MAX_JSON_NAMES', 422, 'POST', ITEMS, (n) => raw(`{${text(n).replaceAll('x', '"x":0,')}}`), ['body']),
   beyond('MAX_DIGITS', 422, 'POST', ITEMS, (n) => raw('7'.repeat(n)), ['body']),
   beyond('MAX_RECORDS', 422, 'POST', BATCH, (n) => body({ items: texts(n) }), ['items']),
   beyond('MAX_FILTER_VALUES', 400, 'GET', ITEMS, (n) =>
