@@ -1,6 +1,7 @@
 /** Refuses what would grow beyond a quota of its tenant, or into the reserve of the disk (507). */
 import type { Request } from 'express';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
+import { isObject } from '../domain/assetTypes/recordSchema.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { REPORTS_BEYOND_QUOTA_PERCENT } from '../domain/limits.js';
 import { QUOTA_NAMES, QUOTAS, type Quota } from '../domain/quotas.js';
@@ -33,8 +34,7 @@ const OF_REPORTS: readonly string[] = ['processing_status', 'error_reason'];
 const isStatusReport = ({ method }: Request, assetType: AssetType | undefined, body: unknown): boolean =>
   method === 'PUT' &&
   assetType?.role === 'order' &&
-  typeof body === 'object' &&
-  body !== null &&
+  isObject(body) &&
   Object.keys(body).every((name) => OF_REPORTS.includes(name));
 
 type Check = (call: Call) => Promise<void>;

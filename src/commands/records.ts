@@ -87,7 +87,7 @@ async function createPartRecord(target: TableWrite, input: RecordInput) {
   const unknown = new ValidationError({ [field]: [unknownParent(field)] });
   const orderId = await orderOf(target, input.fields);
   if (orderId === undefined) throw unknown;
-  const add = (order: Order) => addPart(order, assetType, input, id);
+  const add = (order: Order) => () => addPart(order, assetType, input, id);
   const { position, order } = await writeOrder(commands, caller, orderId, add).catch((error: unknown) => {
     throw error instanceof NotFoundError ? unknown : error;
   });
@@ -133,7 +133,7 @@ async function writePart(
   const record = await commands.queries.records.get({ tenant: caller.tenant, table: assetType.name }, id);
   const orderId = record && (await orderOf(target, JSON.parse(record)));
   if (orderId === undefined) throw unknownRecord(assetType, id);
-  return writeOrder(commands, caller, orderId, (order) => {
+  return writeOrder(commands, caller, orderId, (order) => () => {
     // It was removed, and the read models, or another request, do not know yet.
     if (!order.parts.has(id)) throw unknownRecord(assetType, id);
     return decide(order);

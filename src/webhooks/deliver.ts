@@ -343,8 +343,8 @@ async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: Load
   // Only an export that was due fails its order: not other kinds of event, and not resends.
   if (isDueExport(delivery.subject)) {
     const { sourceEventId: approval } = delivery.subject;
-    const decide = (order: Order) => endExport(order, approval, { webhookId, deliveryId }, reasons);
-    await writeOrder(commands, loaded.caller, orderId, decide);
+    const fail = (order: Order) => () => endExport(order, approval, { webhookId, deliveryId }, reasons);
+    await writeOrder(commands, loaded.caller, orderId, fail);
   }
   const lastReason = delivery.failures.at(-1) ?? reason;
   const { appended } = await writeDelivery(commands, loaded, (current) => failDelivery(current, lastReason));
@@ -368,5 +368,5 @@ async function deliverExportOf(
   const { kind, purpose, orderId, webhookId, sourceEventId: approval } = subject;
   const isResent = purpose === 'resend' || purpose === 'backfill';
   if (kind !== 'order.approved' || !isResent || outcome !== 'succeeded') return;
-  await writeOrder(commands, caller, orderId, (order) => endExport(order, approval, { webhookId, deliveryId }));
+  await writeOrder(commands, caller, orderId, (order) => () => endExport(order, approval, { webhookId, deliveryId }));
 }

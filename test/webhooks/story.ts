@@ -95,8 +95,11 @@ export class Story {
     const approval = (await this.orderEvents(orderId)).findLast(({ type }) => type === 'OrderApproved');
     const reasons = ['All 5 attempts to deliver to webhook ERP failed.', 'Attempt 5: The receiver answered 503.'];
     const ended = { webhookId: webhook.id, deliveryId: 'd' };
-    await writeOrder(this.#inside.commands, this.#caller, orderId, (order) =>
-      endExport(order, approval?.id ?? '', ended, reasons),
+    await writeOrder(
+      this.#inside.commands,
+      this.#caller,
+      orderId,
+      (order) => () => endExport(order, approval?.id ?? '', ended, reasons),
     );
   }
 

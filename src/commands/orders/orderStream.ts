@@ -35,16 +35,16 @@ const evolveOrder = (order: Order | undefined, { id, type, data, metadata }: Eve
 
 export type WrittenOrder = { readonly position: Position; readonly order: Order };
 
-/**
- * @param read what `decide` needs besides the order; throws to refuse
- * @throws NotFoundError, ValidationError, ConflictError, TryAgainError
- */
-export async function writeOrder<Read>(
+/** Reads what the decision on an order needs besides it, and returns the decision; either may throw to refuse. */
+export type OrderChange = (order: Order) => Decide | Promise<Decide>;
+type Decide = (at: string) => OrderDecision;
+
+/** @throws NotFoundError, ValidationError, ConflictError, TryAgainError */
+export async function writeOrder(
   commands: Application,
   caller: Caller,
   orderId: string,
-  decide: (order: Order, at: string, read: Read) => OrderDecision,
-  read?: (order: Order) => Read | Promise<Read>,
+  change: OrderChange,
 ): Promise<WrittenOrder> {
   const written = await writeStream(commands, caller, {
     stream: orderStream(caller.tenant, orderId),
@@ -53,9 +53,9 @@ export async function writeOrder<Read>(
       if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
       // So that the rows have the key, if an event of the order has it.
       if (caller.key !== undefined) await untilShown(commands, caller);
-      return { ...order, state: { order: order.state, read: (await read?.(order.state)) as Read } };
+      return { ...order, state: { order: order.state, decide: await change(order.state) } };
     },
-    decide: (state: { order: Order; read: Read }, at) => acceptedEvents(decide(state.order, at, state.read)),
+    decide: (state: { order: Order; decide: Decide }, at) => acceptedEvents(state.decide(at)),
   });
   return orderWith(written, written.state.order);
 }

@@ -8,10 +8,9 @@ import {
   rejectOrder as decideRejection,
   saveOrder as decideSave,
   updateOrder as decideUpdate,
-  type OrderDecision,
 } from '../../domain/order/decide.js';
 import { type AssetTypes, childrenIn } from '../../domain/order/document.js';
-import type { ExportSnapshot, PartsChange } from '../../domain/order/events.js';
+import type { PartsChange } from '../../domain/order/events.js';
 import { type Order, orderAlone } from '../../domain/order/order.js';
 import { decideParts, hasParts, namedId, partLists, withoutParts } from '../../domain/order/parts.js';
 import type { Application, TableWrite } from '../application.js';
@@ -19,7 +18,7 @@ import { type Caller, ValidationError, type WrittenRecord } from '../context.js'
 import { newOrderId } from '../idempotency.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { withDeadline } from '../writeStream.js';
-import { writeNewOrder, writeOrder } from './orderStream.js';
+import { type OrderChange, writeNewOrder, writeOrder } from './orderStream.js';
 import { exportSnapshot } from './snapshots.js';
 
 /** @throws ValidationError with every error; those of parts are keyed by path, such as `lines.0.quantity` */
@@ -70,12 +69,12 @@ export async function updateOrder(
   decide: typeof decideSave = decideUpdate,
 ): Promise<WrittenRecord & { readonly order: Order }> {
   const { assetTypes } = tenantOf(commands, caller.tenant);
-  const decideChange = (current: Order): OrderDecision => {
+  const { position, order } = await writeOrder(commands, caller, id, async (current) => {
+    await before?.(current);
     const ofOrder = { id, assetType, parts: current.parts };
     const { input, change } = checkedWhole(commands, assetTypes, ofOrder, 'update', body);
-    return decide(current, id, input, change, assetTypes);
-  };
-  const { position, order } = await writeOrder(commands, caller, id, decideChange, before);
+    return () => decide(current, id, input, change, assetTypes);
+  });
   return { position, order, ...writtenOrder(assetTypes, assetType, id, order, body) };
 }
 
@@ -128,14 +127,10 @@ export function approveOrder(
   const approver = { id: userId, first_name, last_name, locale, email };
   const tenant = tenantOf(commands, caller.tenant);
   const orderId = recordId(tenant.orderModel, id);
-  return changeState(
-    commands,
-    caller,
-    orderId,
-    (order, approvedAt, snapshot: ExportSnapshot) =>
-      decideApproval(order, { approvedAt, approver }, snapshot, tenant.assetTypes, reason),
-    (order) => exportSnapshot(commands.queries.records, tenant, orderId, order),
-  );
+  return changeState(commands, caller, orderId, async (order) => {
+    const snapshot = await exportSnapshot(commands.queries.records, tenant, orderId, order);
+    return (approvedAt) => decideApproval(order, { approvedAt, approver }, snapshot, tenant.assetTypes, reason);
+  });
 }
 
 /** @param reasons shown with the order @throws ConflictError in a state in which it cannot be rejected */
@@ -144,17 +139,16 @@ export const rejectOrder = (
   caller: Caller,
   id: string,
   reasons: readonly string[],
-): Promise<WrittenRecord> => changeState(commands, caller, id, (order) => decideRejection(order, reasons));
+): Promise<WrittenRecord> => changeState(commands, caller, id, (order) => () => decideRejection(order, reasons));
 
-async function changeState<Read>(
+async function changeState(
   commands: Application,
   caller: Caller,
   anyCaseId: string,
-  decide: (order: Order, at: string, read: Read) => OrderDecision,
-  read?: (order: Order) => Promise<Read>,
+  change: OrderChange,
 ): Promise<WrittenRecord> {
   const tenant = tenantOf(commands, caller.tenant);
   const id = recordId(tenant.orderModel, anyCaseId);
-  const { position, order } = await writeOrder(commands, caller, id, decide, read);
+  const { position, order } = await writeOrder(commands, caller, id, change);
   return { position, ...writtenOrder(tenant.assetTypes, assetTypeOf(tenant, tenant.orderModel), id, order) };
 }
