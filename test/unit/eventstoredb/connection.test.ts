@@ -5,7 +5,7 @@ test.each([
   ['esdb://ops:secret@db.example?tlsVerifyCert=false', 'tlsCAFile'],
   ['esdb://ops:secret@db.example?throwOnAppendFailure=false', 'unknown option throwOnAppendFailure'],
   ['esdb://ops:secret@db.example?tls=maybe', 'cannot read it'],
-  ['esdb://ops:secret@db.example?tlsCAFile=/nowhere', 'certificate'],
+  ['esdb://ops:secret@db.example?tlsCAFile=/no', 'EVENTSTORE_URL is refused: the certificate file /no '],
   ['esdb://ops:secret@db.example?userKeyFile=/nowhere', 'go together'],
   ['esdb://ops:secret@db.example?keepAliveInterval=-5', 'cannot read it'],
   ['esdb://ops:%zz@db.example', 'not URL-encoded'],

@@ -23,3 +23,7 @@ test.each([
 ])('%s is refused', (options, sentence) => {
   expect(() => clientWith(options)).toThrow(`MONGODB_URL is refused: ${sentence}.`);
 });
+
+test.each(['tlsCAFile', 'tlsCertificateKeyFile'])('a missing file of %s is refused, and named', (option) => {
+  expect(() => clientWith(`${option}=/no/file.pem`)).toThrow(/^MONGODB_URL is refused: .*'\/no\/file\.pem'\.$/);
+});

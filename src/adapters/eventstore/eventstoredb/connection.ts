@@ -7,7 +7,7 @@ import { parseConnectionString } from '@eventstore/db-client/dist/Client/parseCo
 export class ConnectionStringError extends Error {
   override readonly name = 'ConnectionStringError';
   constructor(reason: string) {
-    super(`The EventStoreDB URL is refused: ${reason}. It looks like esdb://user:password@host:2113?tls=true.`);
+    super(`EVENTSTORE_URL is refused: ${reason}. It looks like esdb://user:password@host:2113?tls=true.`);
   }
 }
 

@@ -72,11 +72,7 @@ const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/
 
 const NOTHING: StateFilter = { _id: { $in: [] } };
 
-function either(filters: readonly StateFilter[]): StateFilter {
-  const [only, ...others] = filters;
-  if (only === undefined) return NOTHING;
-  return others.length === 0 ? only : { $or: [...filters] };
-}
+const either = (filters: StateFilter[]): StateFilter => (filters.length === 0 ? NOTHING : { $or: filters });
 
 /** The order of a list. Null comes first when ascending, as MongoDB sorts it. */
 export const sortOf = (definition: Definition, sort: readonly Sort[]): { [key: string]: 1 | -1 } =>

@@ -1,4 +1,5 @@
 /** The connection to the server. It connects when needed, and throws the port's errors when the server is away. */
+import { readFileSync } from 'node:fs';
 import { MongoClient, type MongoClientOptions, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { type Checkpoint, RowsUnavailableError } from '../../../ports/rowStore.js';
 import type { DefinitionDocument, StateDocument, TenantDocument } from './documents.js';
@@ -33,7 +34,11 @@ const OPTIONS: MongoClientOptions = {
 /** A client that has yet to connect. @throws Error if the URL cannot be used */
 export function clientOf(url: string): MongoClient {
   try {
-    return new MongoClient(url, OPTIONS).setMaxListeners(0);
+    const client = new MongoClient(url, OPTIONS);
+    const { tlsCAFile, tlsCertificateKeyFile } = client.options;
+    // The driver reads them when it connects, and that is tried again and again.
+    for (const file of [tlsCAFile, tlsCertificateKeyFile]) if (file !== undefined) readFileSync(file);
+    return client.setMaxListeners(0);
   } catch (error) {
     throw new Error(`MONGODB_URL is refused: ${error instanceof Error ? error.message : error}.`, { cause: error });
   }

@@ -204,8 +204,8 @@ const found = (
 async function formerIds(asked: SpaceReads, keys: string[], at: Position = OPEN): Promise<Map<string, string>> {
   if (keys.length === 0) return new Map();
   const t = { $lte: Math.min(at, asked.state.progress) };
-  const deleted = await found(asked, { s: asked.s, k: { $in: keys }, t, h: 'deleted' }).toArray();
-  deleted.sort((a, b) => a.t - b.t || a.n - b.n);
+  const order = { sort: { t: 1, n: 1 } } as const;
+  const deleted = await found(asked, { s: asked.s, k: { $in: keys }, t, h: 'deleted' }, order).toArray();
   return new Map(deleted.map(({ k, i }) => [k ?? '', i]));
 }
 

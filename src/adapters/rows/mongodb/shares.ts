@@ -71,12 +71,11 @@ export class Shares {
       for (const { _id, beats } of await writers.find({ _id: { $ne: owner } }).toArray()) {
         const heard = this.#heard.get(_id);
         if (heard?.beats !== beats) this.#heard.set(_id, { beats, at: performance.now() });
-        if (heard?.beats !== beats || performance.now() - heard.at < goneAfterMs) {
-          alive.push(_id);
-          continue;
+        if (heard?.beats !== beats || performance.now() - heard.at < goneAfterMs) alive.push(_id);
+        else {
+          await writers.deleteOne({ _id, beats });
+          this.#heard.delete(_id);
         }
-        await writers.deleteOne({ _id, beats });
-        this.#heard.delete(_id);
       }
       const place = alive.sort().indexOf(owner);
       this.#held = ALL_SHARES.filter((share) => share % alive.length === place);
