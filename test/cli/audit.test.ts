@@ -37,8 +37,10 @@ test('a checkpoint that was kept elsewhere shows what was changed, and that noth
   expect(note).toContain(`— ${key.split('+')[0]} `);
 
   await workplace.json(['tenant', 'create', 'other', '--order-model', 'dyn_stock_order']);
-  const whole = await workplace.run(['audit', 'verify', '--checkpoint', 'kept']);
+  const TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
+  const whole = await workplace.run(['audit', 'verify', '--checkpoint', 'kept'], TERMINAL);
   expect(whole).toMatchObject({ code: 0, stdout: expect.stringContaining('events holds.') });
+  expect(whole.stderr).toMatch(/event log: \d+ %/);
   const alone = await workplace.run(['audit', 'verify']);
   expect(alone).toMatchObject({ code: 0, stdout: expect.stringContaining('who can change the log') });
 
