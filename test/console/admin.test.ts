@@ -282,9 +282,8 @@ test('imports a file: sees refused rows and differences first, then imports it, 
     'Black tea, 100 bags',
     '<img src=x onerror="document.title=1">',
   ]);
-  await page.getByRole('link', { name: 'Changes by batch' }).click();
-  await page.getByRole('button', { name: 'Undo' }).first().click();
-  const dialog = page.getByRole('dialog', { name: 'Undo' });
+  await page.getByRole('button', { name: 'Undo' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Undo: export.csv' });
   await dialog.getByRole('button', { name: 'Undo' }).click();
   await dialog.getByText('This is what it did').waitFor();
   await dialog.getByText('Back to earlier values, or there again: 1 record').waitFor();

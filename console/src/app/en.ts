@@ -277,7 +277,7 @@ export const en = {
     guardWhy: 'So many records are rarely deleted on purpose. If they should go, enter their number.',
     guardConfirm: 'Number of records to delete',
     done: 'The import is complete.',
-    doneHow: 'Its batches are among the changes of the table, where each can be undone, the newest first.',
+    doneHow: 'All of it can be undone here, and later from the changes of the table.',
     notDone: 'The import is not complete.',
     notDoneHow: 'The rows up to there are written. Import the file again, or undo them.',
   },

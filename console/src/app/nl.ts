@@ -277,7 +277,7 @@ export const nl: Text = {
     guardWhy: 'Zo veel records worden zelden met opzet verwijderd. Geef hun aantal op als ze weg moeten.',
     guardConfirm: 'Aantal te verwijderen records',
     done: 'De import is voltooid.',
-    doneHow: 'De batches staan bij de wijzigingen van de tabel. Elk kan ongedaan worden gemaakt, de nieuwste eerst.',
+    doneHow: 'Alles kan hier ongedaan worden gemaakt, en later bij de wijzigingen van de tabel.',
     notDone: 'De import is niet voltooid.',
     notDoneHow: 'De rijen tot daar zijn geschreven. Importeer het bestand opnieuw, of maak ze ongedaan.',
   },

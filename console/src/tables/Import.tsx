@@ -18,6 +18,7 @@ import { DialectForm } from './DialectForm';
 import { Differences, useLabels } from './Differences';
 import { saveCsv } from './DownloadTable';
 import { beginningOf, type Checked, checkFile, groupsOf, MAX_REFUSED, type Source, sendFile } from './importFile';
+import { Undo } from './Undo';
 
 /** Groups of refusals that are shown, and rows of each; the file to download has all. */
 const MAX_GROUPS = 100;
@@ -231,14 +232,10 @@ function Steps({ type, source, isReady }: StepsProps) {
         <Alert color={isEnded ? 'green' : 'orange'} role="status" title={isEnded ? text.done : text.notDone}>
           <Text size="sm">{isEnded ? text.doneHow : text.notDoneHow}</Text>
           <Group mt="xs">
-            <Button
-              component={Link}
-              to={`/tables/${source.table}/operations?batch=${sync}`}
-              size="xs"
-              variant="default"
-            >
+            <Undo of={{ table: source.table, sync, name: source.file.name }} />
+            <Link to="/tables/$table/operations" params={{ table: source.table }} search={{ batch: sync }}>
               {tables.operations}
-            </Button>
+            </Link>
           </Group>
         </Alert>
       )}

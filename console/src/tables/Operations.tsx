@@ -31,9 +31,12 @@ export function Operations() {
       title={`${labelOf(table)}: ${text.operations}`}
       actions={
         search.batch !== undefined && (
-          <Button size="xs" variant="default" onClick={() => void navigate({ to: '.', search: {} as never })}>
-            {common.clearFilters}
-          </Button>
+          <>
+            <Button size="xs" variant="default" onClick={() => void navigate({ to: '.', search: {} as never })}>
+              {common.clearFilters}
+            </Button>
+            {isAdmin && <Undo of={{ table, sync: search.batch, name: search.batch }} />}
+          </>
         )
       }
     >

@@ -1,31 +1,44 @@
-/** Undoes a batch, a clean-up or a deletion, piece by piece, and shows what that did and what it left alone. */
+/** Undoes a batch, a clean-up or a deletion, or all of an import, piece by piece, and shows what that did and what it left alone. */
 import { Alert, List, Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { FormDialog, Opens } from '../app/Dialogs';
 import { useNumber, useText } from '../app/language';
+import { cursorOf } from '../app/usePages';
 
-/** `name`: what is undone. */
-type Of = { readonly table: string; readonly id: string; readonly name: string };
+/** `name`: what is undone: the operation of this id, or all of a sync. */
+type Of = { readonly table: string; readonly name: string } & ({ readonly id: string } | { readonly sync: string });
 type Outcome = Pick<Schemas['UndoResult'], 'restored' | 'deleted' | 'left'>;
 
 /** Records that are named. */
 const MAX_NAMED = 20;
 
-async function undo({ table, id }: Of, signal: AbortSignal): Promise<Outcome> {
-  let sum: Outcome = { restored: 0, deleted: 0, left: [] };
-  for (let body = {}; ; ) {
-    const params = { path: { table, operation_id: id } };
-    const { data } = await bodyOf(
-      api.POST('/api/v1/platform/tables/{table}/operations/{operation_id}/undo', { params, body, signal }),
-    );
-    sum = {
-      restored: sum.restored + data.restored,
-      deleted: sum.deleted + data.deleted,
-      left: [...sum.left, ...data.left],
-    };
-    if (data.next === null) return sum;
-    body = { after: data.next };
+async function undo(of: Of, signal: AbortSignal): Promise<Outcome> {
+  const sum = { restored: 0, deleted: 0, left: [] as Outcome['left'] };
+  for (const operation_id of 'id' in of ? [of.id] : await operationsOf(of.table, of.sync, signal))
+    for (let after: string | null | undefined; after !== null; ) {
+      const params = { path: { table: of.table, operation_id } };
+      const body = after === undefined ? {} : { after };
+      const { data } = await bodyOf(
+        api.POST('/api/v1/platform/tables/{table}/operations/{operation_id}/undo', { params, body, signal }),
+      );
+      sum.restored += data.restored;
+      sum.deleted += data.deleted;
+      sum.left = [...sum.left, ...data.left];
+      after = data.next;
+    }
+  return sum;
+}
+
+/** The batches of a sync and its clean-up, the newest first. */
+async function operationsOf(table: string, sync: string, signal: AbortSignal): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const params = { path: { table }, query: { cursor, batch_id: sync } as object };
+    const { data, links } = await bodyOf(api.GET('/api/v1/platform/tables/{table}/operations', { params, signal }));
+    found.push(...data.filter(({ kind }) => kind !== 'undo').map(({ operation_id }) => operation_id));
+    cursor = cursorOf(links.next);
+    if (cursor === undefined) return found;
   }
 }
 
