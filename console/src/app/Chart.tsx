@@ -7,11 +7,14 @@ type Props = {
   readonly label: string;
   /** As the API has them, the oldest first, equally far apart. */
   readonly times: readonly string[];
-  readonly show: (value: number) => string;
-  /** Each with a value for each time, null where it is not known, and a colour of Mantine. One that is called as all of them is the chart's subject. */
-  readonly lines: readonly { readonly label: string; readonly color: string; readonly values: Values }[];
+  readonly show: Show;
+  /** One that is called as all of them is the chart's subject. */
+  readonly lines: readonly Line[];
 };
+type Show = (value: number) => string;
 type Values = readonly (number | null)[];
+/** A value for each time, null where it is not known, and a colour of Mantine. One with a unit of its own has a scale of its own. */
+type Line = { readonly label: string; readonly color: string; readonly values: Values; readonly show?: Show };
 
 const [WIDTH, HEIGHT] = [300, 60];
 
@@ -20,17 +23,22 @@ export function Chart({ label, times, show, lines }: Props) {
   const [pointed, setPointed] = useState<number>();
   const last = times.length - 1;
   const here = Math.min(pointed ?? last, last);
-  const most = Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)));
+  const scales = new Map<Show, number>();
+  for (const { values, show: own = show } of lines)
+    scales.set(own, Math.max(scales.get(own) ?? 0, ...values.map((value) => value ?? 0)));
   const x = (at: number) => (WIDTH * at) / Math.max(1, last);
-  const step = (value: number | null, at: number, values: Values) =>
-    value === null
-      ? ''
-      : `${values[at - 1] == null ? 'M' : 'L'}${x(at)} ${HEIGHT - (HEIGHT - 1) * (value / (most || 1))}h0`;
-  const shown = (value: number | null | undefined) => (value == null ? '–' : show(value));
+  const path = ({ values, show: own = show }: Line) => {
+    const y = (value: number) => HEIGHT - (HEIGHT - 1) * (value / (scales.get(own) || 1));
+    return values.map((value, at) => value !== null && `${values[at - 1] == null ? 'M' : 'L'}${x(at)} ${y(value)}h0`);
+  };
+  const textAt = ({ values, show: own = show }: Line, at: number) => {
+    const value = values[at];
+    return value == null ? '–' : own(value);
+  };
   const timeOf = (at: number) =>
     new Date(times[at] ?? Date.now()).toLocaleTimeString(localeOf(language), { hour: '2-digit', minute: '2-digit' });
-  const said = lines.map((line) => `${line.label} ${shown(line.values.at(-1))}`).join(', ');
-  const highest = `${text.common.highest} ${show(most)}`;
+  const said = lines.map((line) => `${line.label} ${textAt(line, last)}`).join(', ');
+  const highest = `${text.common.highest} ${[...scales].map(([own, most]) => own(most)).join(', ')}`;
   return (
     <Paper withBorder p="sm" pb={4}>
       <Text size="sm">{label}</Text>
@@ -38,11 +46,11 @@ export function Chart({ label, times, show, lines }: Props) {
         {lines.map((line) =>
           line.label === label ? (
             <Text key={line.label} size="xl" fw={600}>
-              {shown(line.values[here])}
+              {textAt(line, here)}
             </Text>
           ) : (
-            <Badge key={line.label} size="lg" variant="dot" color={line.color} tt="none">
-              {shown(line.values[here])} {line.label}
+            <Badge key={line.label} size="lg" variant="dot" color={line.color}>
+              {textAt(line, here)} {line.label}
             </Badge>
           ),
         )}
@@ -63,7 +71,7 @@ export function Chart({ label, times, show, lines }: Props) {
         {lines.map((line) => (
           <path
             key={line.label}
-            d={line.values.map(step).join('')}
+            d={path(line).filter(Boolean).join('')}
             stroke={`var(--mantine-color-${line.color}-filled)`}
           />
         ))}

@@ -1,5 +1,5 @@
 /** How deliveries of the last day ended and how long they took: at a glance, and hour by hour. */
-import { Badge, SimpleGrid, Text } from '@mantine/core';
+import { Badge, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { Chart } from '../app/Chart';
@@ -60,7 +60,7 @@ export function Health({ webhookId }: { readonly webhookId: string }) {
   const ended = failed + count(day, 'succeeded');
   if (ended === 0) return <Text size="sm">{common.none}</Text>;
   return (
-    <Badge variant="light" color={failed === 0 ? 'green' : failed === ended ? 'red' : 'orange'} tt="none">
+    <Badge color={failed === 0 ? 'green' : failed === ended ? 'red' : 'orange'}>
       {failed === 0 ? text.allDelivered(ended) : text.failedOf(failed, ended)}
     </Badge>
   );
@@ -80,24 +80,22 @@ export function SuccessByHour({ webhookId }: { readonly webhookId: string }) {
   const times = hours.map(({ at }) => at);
   const ended = deliveries.length - count(deliveries, 'open');
   const percent = ended === 0 ? undefined : Math.round((100 * count(deliveries, 'succeeded')) / ended);
-  const summary = text.ofLastDay(number(deliveries.length), percent);
-  const longest = number(p95(deliveries)) || '–';
+  const all = deliveries.length < MAX_DELIVERIES ? '' : ` ${text.notAll}`;
+  const summary = `${text.ofLastDay(number(deliveries.length), percent)}. ${text.p95(number(p95(deliveries)) || '–')}.${all}`;
   const line = (state: 'succeeded' | 'failed', color: string) => ({
     label: text.state[state],
     color,
     values: hours.map(({ own }) => count(own, state)),
   });
-  const slow = { label: '95 %', color: 'indigo', values: hours.map(({ own }) => p95(own) ?? null) };
+  const milliseconds = (ms: number) => `${number(ms)} ms`;
+  const slow = { label: 'p95', color: 'indigo', show: milliseconds, values: hours.map(({ own }) => p95(own) ?? null) };
   return (
-    <SimpleGrid cols={{ base: 1, md: 2 }}>
-      <Chart
-        label={deliveries.length < MAX_DELIVERIES ? summary : `${summary}. ${text.notAll}`}
-        times={times}
-        show={number}
-        lines={[line('succeeded', 'green'), line('failed', 'red')]}
-      />
-      <Chart label={text.p95(longest)} times={times} show={(ms) => `${number(ms)} ms`} lines={[slow]} />
-    </SimpleGrid>
+    <Chart
+      label={summary}
+      times={times}
+      show={number}
+      lines={[line('succeeded', 'green'), line('failed', 'red'), slow]}
+    />
   );
 }
 
