@@ -31,7 +31,7 @@ const theme = createTheme({
 
 export function App() {
   const components = {
-    Badge: Badge.extend({ defaultProps: { variant: 'dot', tt: 'none', miw: 'max-content' } }),
+    Badge: Badge.extend({ defaultProps: { variant: 'light', tt: 'none', miw: 'max-content' } }),
     Modal: Modal.extend({ defaultProps: { closeButtonProps: { 'aria-label': useText().common.close } } }),
   };
   return (

@@ -102,7 +102,7 @@ function Invited({ until }: { readonly until: string | null }) {
   if (until === null) return null;
   const isOver = Date.parse(until) < Date.now();
   return (
-    <Badge variant="dot" color={isOver ? 'red' : 'gray'} tt="none">
+    <Badge color={isOver ? 'red' : 'gray'}>
       {isOver ? text.invitationOver : text.invitedUntil} <When at={until} />
     </Badge>
   );
