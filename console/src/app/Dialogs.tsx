@@ -222,6 +222,17 @@ type SecretProps = {
   readonly children?: ReactNode;
 };
 
+/** @returns what shows a secret once, and how to have it shown */
+export function useSecretOnce(title: string, more?: ReactNode) {
+  const [values, show] = useState<SecretProps['values'] | undefined>();
+  const dialog = values && (
+    <SecretOnce title={title} values={values} onClose={() => show(undefined)}>
+      {more}
+    </SecretOnce>
+  );
+  return [dialog, show] as const;
+}
+
 export function SecretOnce({ title, values, onClose, children }: SecretProps) {
   const text = useText();
   return (

@@ -7,16 +7,30 @@ export const cursorOf = (link: string | null): string | undefined =>
 
 type Linked = { readonly links: { readonly next: string | null } };
 
-/** @param everyMs how often it is read again; never by default */
+/** All pages, until there are as many rows as wanted. */
+export async function readAll<Row>(
+  read: (cursor: string | undefined) => Promise<Linked & { readonly data: readonly Row[] }>,
+  wanted = Number.POSITIVE_INFINITY,
+): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  let cursor: string | undefined;
+  do {
+    const { data, links } = await read(cursor);
+    rows.push(...data);
+    cursor = cursorOf(links.next);
+  } while (cursor !== undefined && rows.length < wanted);
+  return rows;
+}
+
 export const usePages = <Answer extends Linked>(
   queryKey: QueryKey,
   read: (cursor: string | undefined) => Promise<Answer>,
-  everyMs?: number,
+  more: { readonly enabled?: boolean; readonly refetchInterval?: number } = {},
 ) =>
   useInfiniteQuery({
     queryKey,
     queryFn: ({ pageParam }) => read(pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ links }: Answer) => cursorOf(links.next),
-    ...(everyMs === undefined ? {} : { refetchInterval: everyMs }),
+    ...more,
   });

@@ -1,10 +1,9 @@
 /** Programs that use the API: their scopes, their secrets, and when they last came. */
 import { Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { api, bodyOf, dataOf, type Schemas } from '../api/client';
 import { apiClientsQuery } from '../api/queries';
-import { Asked, InputsDialog, Opens, SecretOnce } from '../app/Dialogs';
+import { Asked, InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
@@ -24,11 +23,16 @@ const SCOPES: readonly Client['scopes'][number][] = [
 export function ApiClients() {
   const { clients: text, common } = useText();
   const { isAdmin } = useRoles();
-  const [secret, setSecret] = useState<Secret | undefined>();
+  const [dialog, show] = useSecretOnce(text.secret);
+  const onSecret = ({ client_id: id, client_secret: secret }: Secret) =>
+    show([
+      [text.id, id],
+      [text.secret, secret],
+    ]);
   const list = useQuery(apiClientsQuery);
   const add = isAdmin && (
     <Opens label={text.add} size="sm" variant="filled">
-      {(close) => <ClientForm onClose={close} onAdded={setSecret} />}
+      {(close) => <ClientForm onClose={close} onAdded={onSecret} />}
     </Opens>
   );
   return (
@@ -53,23 +57,14 @@ export function ApiClients() {
                   <bdi key="name">{client.name}</bdi>,
                   client.scopes.join(', '),
                   <LastUse key="used" {...client} />,
-                  isAdmin && <Actions key="actions" client={client} onSecret={setSecret} />,
+                  isAdmin && <Actions key="actions" client={client} onSecret={onSecret} />,
                 ],
               }))}
             />
           )
         }
       </Loaded>
-      {secret !== undefined && (
-        <SecretOnce
-          title={text.secret}
-          values={[
-            [text.id, secret.client_id],
-            [text.secret, secret.client_secret],
-          ]}
-          onClose={() => setSecret(undefined)}
-        />
-      )}
+      {dialog}
     </Page>
   );
 }

@@ -1,10 +1,9 @@
 /** The people of the tenant, and their roles. */
 import { Badge, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { api, bodyOf, dataOf, type User } from '../api/client';
 import { sessionQuery, usersQuery } from '../api/queries';
-import { Asked, InputsDialog, Opens, SecretOnce } from '../app/Dialogs';
+import { Asked, InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { type Invitation, linkOf } from '../app/Password';
@@ -17,7 +16,8 @@ export function Users() {
   const text = useText();
   const { isAdmin } = useRoles();
   const me = useQuery(sessionQuery).data;
-  const [invited, setInvited] = useState<Invitation | undefined>();
+  const [dialog, show] = useSecretOnce(text.users.invitation, <Text size="sm">{text.users.invitationWhy}</Text>);
+  const onInvited = (invited: Invitation) => show([[text.users.link, linkOf(invited)]]);
   const list = useQuery(usersQuery);
   return (
     <Page
@@ -25,7 +25,7 @@ export function Users() {
       actions={
         isAdmin && (
           <Opens label={text.users.add} size="sm" variant="filled">
-            {(close) => <UserForm onClose={close} onInvited={setInvited} />}
+            {(close) => <UserForm onClose={close} onInvited={onInvited} />}
           </Opens>
         )
       }
@@ -55,7 +55,7 @@ export function Users() {
                 isAdmin && (
                   <Group key="actions" gap="xs">
                     <Opens label={text.common.edit}>
-                      {(close) => <UserForm user={user} onClose={close} onInvited={setInvited} />}
+                      {(close) => <UserForm user={user} onClose={close} onInvited={onInvited} />}
                     </Opens>
                     <Asked
                       label={text.users.reset}
@@ -63,7 +63,7 @@ export function Users() {
                       why={text.users.resetWhy}
                       act={async () => {
                         const made = await dataOf(api.POST('/api/v1/platform/users/{user_id}/password', pathOf(user)));
-                        setInvited({ email: user.email, password: made.password ?? '' });
+                        onInvited({ email: user.email, password: made.password ?? '' });
                       }}
                     />
                     {user.id !== me?.id && (
@@ -80,18 +80,7 @@ export function Users() {
           />
         )}
       </Loaded>
-      {invited !== undefined && (
-        <SecretOnce
-          title={text.users.invitation}
-          values={[
-            [text.users.link, linkOf(invited)],
-            [text.users.firstPassword, invited.password],
-          ]}
-          onClose={() => setInvited(undefined)}
-        >
-          <Text size="sm">{text.users.invitationWhy}</Text>
-        </SecretOnce>
-      )}
+      {dialog}
     </Page>
   );
 }

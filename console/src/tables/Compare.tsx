@@ -1,6 +1,5 @@
 /** What differs in a table between two moments. */
 import { Button, Group, Text } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type AnswerOf, api, bodyOf } from '../api/client';
@@ -8,6 +7,7 @@ import { useNumber, useText } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
 import { Listed, Page } from '../app/Page';
 import { titleOf, valueText } from '../app/Rows';
+import { usePages } from '../app/usePages';
 import type { CompareSearch } from '../routes';
 import { Differences, useLabels } from './Differences';
 
@@ -20,18 +20,12 @@ export function Compare() {
   const [from, setFrom] = useState('');
   const [to, setTo] = useState('');
   const [asked, setAsked] = useState<CompareSearch | undefined>(given.from === undefined ? undefined : given);
-  const compared = useInfiniteQuery({
-    queryKey: ['compare', table, asked],
-    enabled: asked !== undefined,
-    queryFn: async ({ pageParam }) => {
-      const query = { from: asked?.from, to: asked?.to, cursor: pageParam } as object;
-      const params = { path: { table }, query } as never;
-      const answer = await bodyOf(api.GET('/api/v1/platform/tables/{table}/compare', { params }));
-      return answer as AnswerOf<'platformCompareMoments'>;
-    },
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ meta }) => meta?.next_cursor ?? undefined,
-  });
+  const read = async (cursor: string | undefined) => {
+    const params = { path: { table }, query: { from: asked?.from, to: asked?.to, cursor } } as never;
+    const answer = await bodyOf(api.GET('/api/v1/platform/tables/{table}/compare', { params }));
+    return answer as AnswerOf<'platformCompareMoments'>;
+  };
+  const compared = usePages(['compare', table, asked], read, { enabled: asked !== undefined });
   return (
     <Page title={`${labelOf(table)}: ${text.tables.compare}`}>
       <Group

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { FormDialog, Opens } from '../app/Dialogs';
 import { useNumber, useText } from '../app/language';
-import { cursorOf } from '../app/usePages';
+import { readAll } from '../app/usePages';
 
 /** `name`: what is undone: the operation of this id, or all of a sync. */
 type Of = { readonly table: string; readonly name: string } & ({ readonly id: string } | { readonly sync: string });
@@ -32,14 +32,11 @@ async function undo(of: Of, signal: AbortSignal): Promise<Outcome> {
 
 /** The batches of a sync and its clean-up, the newest first. */
 async function operationsOf(table: string, sync: string, signal: AbortSignal): Promise<readonly string[]> {
-  const found: string[] = [];
-  for (let cursor: string | undefined; ; ) {
+  const all = await readAll((cursor) => {
     const params = { path: { table }, query: { cursor, batch_id: sync } as object };
-    const { data, links } = await bodyOf(api.GET('/api/v1/platform/tables/{table}/operations', { params, signal }));
-    found.push(...data.filter(({ kind }) => kind !== 'undo').map(({ operation_id }) => operation_id));
-    cursor = cursorOf(links.next);
-    if (cursor === undefined) return found;
-  }
+    return bodyOf(api.GET('/api/v1/platform/tables/{table}/operations', { params, signal }));
+  });
+  return all.filter(({ kind }) => kind !== 'undo').map(({ operation_id }) => operation_id);
 }
 
 export function Undo({ of }: { readonly of: Of }) {

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { Chart } from '../app/Chart';
 import { useNumber, useText } from '../app/language';
-import { cursorOf } from '../app/usePages';
+import { readAll } from '../app/usePages';
 
 type Delivery = Schemas['Delivery'];
 
@@ -16,23 +16,15 @@ export const MAX_DELIVERIES = 500;
 const PAGE_SIZE = 100;
 
 /** The latest of them, at most MAX_DELIVERIES. */
-export async function deliveriesSince(
+export const deliveriesSince = (
   webhookId: string,
   asked: { readonly since: string; readonly state?: Delivery['state'] },
   signal: AbortSignal,
-): Promise<readonly Delivery[]> {
-  const deliveries: Delivery[] = [];
-  let cursor: string | undefined;
-  do {
+): Promise<readonly Delivery[]> =>
+  readAll((cursor) => {
     const params = { path: { webhook_id: webhookId }, query: { ...asked, limit: PAGE_SIZE, cursor } as object };
-    const { data, links } = await bodyOf(
-      api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries', { params, signal }),
-    );
-    deliveries.push(...data);
-    cursor = cursorOf(links.next);
-  } while (cursor !== undefined && deliveries.length < MAX_DELIVERIES);
-  return deliveries;
-}
+    return bodyOf(api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries', { params, signal }));
+  }, MAX_DELIVERIES);
 
 const useLastDay = (webhookId: string): readonly Delivery[] | undefined =>
   useQuery({

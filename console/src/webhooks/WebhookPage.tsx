@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, bodyOf, dataOf } from '../api/client';
-import { Act, Asked, InputsDialog, Opens, SecretOnce } from '../app/Dialogs';
+import { Act, Asked, InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Listed, Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
@@ -35,8 +35,7 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
   const text = useText();
   const navigate = useNavigate();
   const { isAdmin } = useRoles();
-  const [secret, setSecret] = useState<string | undefined>();
-  const show = (made: { readonly secret: string }) => setSecret(made.secret);
+  const [dialog, show] = useSecretOnce(text.webhooks.secret);
   const leave = () => navigate({ to: '/webhooks' });
   const path = { params: { path: { webhook_id: webhook.id } } };
   const name = webhook.name || webhook.url;
@@ -68,7 +67,10 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
                 of={name}
                 why={text.webhooks.rotateWhy}
                 color="indigo"
-                act={() => dataOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/secret/rotate', path)).then(show)}
+                act={async () => {
+                  const made = await dataOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/secret/rotate', path));
+                  show([[text.webhooks.secret, made.secret]]);
+                }}
               />
               <Opens label={text.webhooks.test} disabled={!webhook.enabled}>
                 {(close) => <TestDialog webhook={webhook} onClose={close} />}
@@ -84,13 +86,7 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
         </Stack>
       </Paper>
       <Deliveries webhook={webhook} />
-      {secret !== undefined && (
-        <SecretOnce
-          title={text.webhooks.secret}
-          values={[[text.webhooks.secret, secret]]}
-          onClose={() => setSecret(undefined)}
-        />
-      )}
+      {dialog}
     </Page>
   );
 }
@@ -182,7 +178,7 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
           params: { path: { webhook_id: webhook.id }, query: { ...asked, cursor } as object },
         }),
       ),
-    READ_EACH_MS,
+    { refetchInterval: READ_EACH_MS },
   );
   const choice = (name: 'state' | 'event', label: string, data: SelectProps['data'] = []) => (
     <Select
