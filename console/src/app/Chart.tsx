@@ -31,10 +31,7 @@ export function Chart({ label, times, show, lines }: Props) {
     const y = (value: number) => HEIGHT - (HEIGHT - 1) * (value / (scales.get(own) || 1));
     return values.map((value, at) => value !== null && `${values[at - 1] == null ? 'M' : 'L'}${x(at)} ${y(value)}h0`);
   };
-  const textAt = ({ values, show: own = show }: Line, at: number) => {
-    const value = values[at];
-    return value == null ? '–' : own(value);
-  };
+  const textAt = ({ values, show: own = show }: Line, at: number) => (values[at] == null ? '–' : own(values[at]));
   const timeOf = (at: number) =>
     new Date(times[at] ?? Date.now()).toLocaleTimeString(localeOf(language), { hour: '2-digit', minute: '2-digit' });
   const said = lines.map((line) => `${line.label} ${textAt(line, last)}`).join(', ');

@@ -96,6 +96,7 @@ type InputsDialogProps<Values> = Pick<FormDialogProps, 'title' | 'label' | 'onCl
   readonly inputs: readonly Input[];
   /** Each input has one at the beginning. */
   readonly values: Values;
+  /** When it has succeeded, the dialog closes. */
   readonly send: (values: Values) => Promise<unknown>;
   /** Below the inputs: what they come to. */
   readonly children?: (values: Values) => ReactNode;
@@ -108,7 +109,7 @@ export function InputsDialog<Values extends object>(props: InputsDialogProps<Val
   const read = (name: string): Value => (values as { readonly [name: string]: Value })[name] ?? '';
   const isReady = inputs.every(({ name, required }) => required !== true || read(name) !== '');
   return (
-    <FormDialog {...more} act={() => send(values)} isReady={isReady} size="lg">
+    <FormDialog {...more} act={() => send(values).then(more.onClose)} isReady={isReady} size="lg">
       {(errorOf) => (
         <>
           {inputs.map(({ name, choices = [], isLong = false, isMoment = false, ...input }, at) => {

@@ -98,7 +98,7 @@ function NewTenant() {
               { name: 'order_model', label: tenant.model, choices: ['dyn_stock_order', 'dyn_transport_order'] },
             ]}
             values={{ name: '', admin_email: '', order_model: 'dyn_stock_order' }}
-            send={(given) => send(given).then(close)}
+            send={send}
             onClose={close}
           />
         )}

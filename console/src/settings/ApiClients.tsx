@@ -124,7 +124,6 @@ function ClientForm({ client, onClose, onAdded }: FormProps) {
     const params = { path: { client_id: client?.client_id ?? '' } };
     if (client === undefined) onAdded(await dataOf(api.POST('/api/v1/platform/api-clients', { body })));
     else await bodyOf(api.PUT('/api/v1/platform/api-clients/{client_id}', { params, body }));
-    onClose();
   };
   return (
     <InputsDialog

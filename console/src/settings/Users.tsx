@@ -106,7 +106,6 @@ function UserForm({ user, onClose, onInvited }: FormProps) {
       const made = await dataOf(api.POST('/api/v1/platform/users', { body: { ...body, email } }));
       onInvited({ email, password: made.password ?? '' });
     } else await bodyOf(api.PUT('/api/v1/platform/users/{user_id}', { ...pathOf(user), body }));
-    onClose();
   };
   const { email = '', first_name = '', last_name = '', roles = ['validator'] } = user ?? {};
   const choices = Object.entries(text.role).map(([value, label]) => ({ value, label }));

@@ -7,9 +7,7 @@ import { assetTypesQuery } from '../api/queries';
 import { useText } from '../app/language';
 import { Value } from '../app/Rows';
 
-type ChangedProps = { readonly label: string; readonly from: unknown; readonly to: unknown };
-
-export function Changed({ label, from, to }: ChangedProps) {
+export function Changed({ label, from, to }: { readonly label: string; readonly from: unknown; readonly to: unknown }) {
   return (
     <Text size="sm" className="text">
       <b>{label}</b>: <Value>{from}</Value> → <Value>{to}</Value>

@@ -100,10 +100,8 @@ function AddTable({ onClose }: { readonly onClose: () => void }) {
 
 export function AddField({ table, onClose }: { readonly table: string; readonly onClose: () => void }) {
   const { tables: text, common } = useText();
-  const send = async (body: NewField) => {
-    await bodyOf(api.POST('/api/v1/platform/asset-types/{table}/fields', { params: { path: { table } }, body }));
-    onClose();
-  };
+  const send = (body: NewField) =>
+    bodyOf(api.POST('/api/v1/platform/asset-types/{table}/fields', { params: { path: { table } }, body }));
   return (
     <InputsDialog
       title={text.addField}

@@ -69,7 +69,6 @@ export function SuccessByHour({ webhookId }: { readonly webhookId: string }) {
     const own = deliveries.filter(({ requested_at }) => Math.floor(Date.parse(requested_at) / HOUR_MS) === hour);
     return { at: new Date(hour * HOUR_MS).toISOString(), own };
   });
-  const times = hours.map(({ at }) => at);
   const ended = deliveries.length - count(deliveries, 'open');
   const percent = ended === 0 ? undefined : Math.round((100 * count(deliveries, 'succeeded')) / ended);
   const all = deliveries.length < MAX_DELIVERIES ? '' : ` ${text.notAll}`;
@@ -84,7 +83,7 @@ export function SuccessByHour({ webhookId }: { readonly webhookId: string }) {
   return (
     <Chart
       label={summary}
-      times={times}
+      times={hours.map(({ at }) => at)}
       show={number}
       lines={[line('succeeded', 'green'), line('failed', 'red'), slow]}
     />

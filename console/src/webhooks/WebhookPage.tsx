@@ -46,7 +46,9 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
       title={name}
       actions={
         isAdmin && (
-          <Opens label={text.common.edit}>{(close) => <WebhookForm webhook={webhook} onClose={close} />}</Opens>
+          <Opens label={text.common.edit}>
+            {(close) => <WebhookForm webhook={webhook} onClose={close} onAdded={show} />}
+          </Opens>
         )
       }
     >
@@ -98,7 +100,6 @@ function TestDialog({ webhook, onClose }: { readonly webhook: Webhook; readonly 
       api.POST('/api/v1/platform/webhooks/{webhook_id}/test', { params: { path: { webhook_id: webhook.id } }, body }),
     );
     notifications.show({ message: text.testSent });
-    onClose();
   };
   return (
     <InputsDialog
@@ -122,7 +123,6 @@ function BackfillDialog({ webhook, isFailed, onClose }: BackfillProps) {
     const params = { path: { webhook_id: webhook.id } };
     await bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/backfill', { params, body }));
     notifications.show({ message: text.backfillSent });
-    onClose();
   };
   return (
     <InputsDialog

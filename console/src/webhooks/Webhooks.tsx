@@ -2,10 +2,9 @@
 import { Badge, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
-import { api, bodyOf, type Schemas } from '../api/client';
+import { api, bodyOf, dataOf, type Schemas } from '../api/client';
 import { webhooksQuery } from '../api/queries';
-import { InputsDialog, Opens, SecretOnce } from '../app/Dialogs';
+import { InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
 import { useText } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Cut, Rows } from '../app/Rows';
@@ -29,9 +28,10 @@ export const EVENTS = Object.keys(ARE_EVENTS);
 export function Webhooks() {
   const text = useText();
   const { isAdmin } = useRoles();
+  const [dialog, show] = useSecretOnce(text.webhooks.secret);
   const add = isAdmin && (
     <Opens label={text.webhooks.add} size="sm" variant="filled">
-      {(close) => <WebhookForm onClose={close} />}
+      {(close) => <WebhookForm onClose={close} onAdded={show} />}
     </Opens>
   );
   return (
@@ -67,6 +67,7 @@ export function Webhooks() {
           )
         }
       </Loaded>
+      {dialog}
     </Page>
   );
 }
@@ -85,10 +86,15 @@ export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
   );
 }
 
+type FormProps = {
+  readonly webhook?: Webhook;
+  readonly onClose: () => void;
+  readonly onAdded: ReturnType<typeof useSecretOnce>[1];
+};
+
 /** Adds a webhook, or changes the one that is given. */
-export function WebhookForm({ webhook, onClose }: { readonly webhook?: Webhook; readonly onClose: () => void }) {
+export function WebhookForm({ webhook, onClose, onAdded }: FormProps) {
   const { webhooks: text, common } = useText();
-  const [secret, setSecret] = useState<string | undefined>();
   const send = async ({
     custom_data: typed,
     ...body
@@ -96,15 +102,11 @@ export function WebhookForm({ webhook, onClose }: { readonly webhook?: Webhook; 
     // As it was typed: a number that JavaScript cannot hold would become another one, where the service refuses it.
     const bodySerializer = () => `${JSON.stringify(body).slice(0, -1)},"custom_data":${typed}}`;
     const params = { path: { webhook_id: webhook?.id ?? '' } };
-    if (webhook === undefined)
-      setSecret((await bodyOf(api.POST('/api/v1/platform/webhooks', { body, bodySerializer }))).data.secret);
-    else {
-      await bodyOf(api.PUT('/api/v1/platform/webhooks/{webhook_id}', { params, body, bodySerializer }));
-      onClose();
-    }
+    if (webhook === undefined) {
+      const { secret } = await dataOf(api.POST('/api/v1/platform/webhooks', { body, bodySerializer }));
+      onAdded([[text.secret, secret]]);
+    } else await bodyOf(api.PUT('/api/v1/platform/webhooks/{webhook_id}', { params, body, bodySerializer }));
   };
-  if (secret !== undefined)
-    return <SecretOnce title={text.secret} values={[[text.secret, secret]]} onClose={onClose} />;
   const { name = '', url = '', events = ['order.approved'], custom_data = {} } = webhook ?? {};
   return (
     <InputsDialog
