@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { untilHead } from '../audit/logTree.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+import { showProgress } from './command.js';
 
 /** Equal for two logs only if their contents are equal. */
 export type LogProof = {
@@ -40,7 +41,9 @@ export async function proofOf(log: EventStore, isSelected?: Selection): Promise<
   const hash = createHash('sha256');
   const places = new Map<string, number>();
   let [appends, events] = [0, 0];
+  const of = await log.head();
   for await (const append of appendsOf(log, isSelected)) {
+    if (appends % 1_000 === 0) showProgress({ tenant: null, tenants: 1, done: append.events[0]?.position ?? of, of });
     let place = places.get(append.stream) ?? 0;
     append.events.forEach(({ id, type, data, metadata }, index) => {
       const line = [append.stream, place, index, append.events.length, id, type, canonical(data), canonical(metadata)];

@@ -5,13 +5,7 @@ import { InvalidArgumentError } from 'commander';
 import { mapped } from '../adapters/eventstore/everyStore.js';
 import { withoutErasedBytes } from '../audit/logTree.js';
 import { parseStream, tenantStream } from '../domain/streams.js';
-import {
-  type AppendResult,
-  type EventStore,
-  type EventToAppend,
-  erasuresOf,
-  type RecordedEvent,
-} from '../ports/eventStore.js';
+import { type AppendResult, type EventStore, erasuresOf } from '../ports/eventStore.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { type DirectoryUse, useDirectory } from '../service/directoryUse.js';
 import { openStoredLog } from '../service/engines.js';
@@ -144,7 +138,7 @@ async function copyLog(source: EventStore, target: EventStore, atOnce: number, i
   const sent: Promise<AppendResult>[] = [];
   for await (const { stream, events } of appendsOf(source, isSelected)) {
     const last = revisions.get(stream);
-    const sending = target.append(stream, events.map(copyOf), last ?? 'no-stream');
+    const sending = target.append(stream, events, last ?? 'no-stream');
     // An error is thrown below; until then it must not end the process.
     sending.catch(() => undefined);
     sent.push(sending);
@@ -153,8 +147,6 @@ async function copyLog(source: EventStore, target: EventStore, atOnce: number, i
   }
   await Promise.all(sent);
 }
-
-const copyOf = ({ id, type, data, metadata }: RecordedEvent): EventToAppend => ({ id, type, data, metadata });
 
 /** The log, read without what is erased in it. Types of events that have erased values have one version alone. */
 async function withErasedRemoved(log: EventStore): Promise<EventStore> {

@@ -41,6 +41,7 @@ test('a checkpoint that was kept elsewhere shows what was changed, and that noth
   const whole = await workplace.run(['audit', 'verify', '--checkpoint', 'kept'], TERMINAL);
   expect(whole).toMatchObject({ code: 0, stdout: expect.stringContaining('events holds.') });
   expect(whole.stderr).toMatch(/event log: \d+ %/);
+  expect((await workplace.run(['backup', 'copy'], TERMINAL)).stderr).toMatch(/event log: \d+ %/);
   const alone = await workplace.run(['audit', 'verify']);
   expect(alone).toMatchObject({ code: 0, stdout: expect.stringContaining('who can change the log') });
 
