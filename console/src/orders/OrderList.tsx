@@ -147,7 +147,7 @@ const columnsOf = (
     label: orders.customer,
     sort: isFew ? 'customer' : 'buyer_customer_party_id',
     cell: (order) => (
-      <Link {...linkTo(order)} onClick={(event) => event.stopPropagation()}>
+      <Link {...linkTo(order)}>
         <Cut>{order.customer ?? order.buyer_customer_party_id ?? order.id.slice(0, 8)}</Cut>
       </Link>
     ),
