@@ -1,38 +1,23 @@
-/** What a clerk looks at first: who wants what, by when, and how sure the platform is. */
-import { Badge, Group, Paper, Stack, Text } from '@mantine/core';
+/** What a clerk looks at first in an order and in a list: its state, by when it is wanted, and how sure the platform is. */
+import { Badge, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { memo, type ReactNode } from 'react';
 import { type AnyRecord, api, dataOf, type Order, type OrderRow } from '../api/client';
-import { localeOf, useLanguage, useText } from '../app/language';
+import { useLanguage, useText, When } from '../app/language';
+import { Names } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
 import { REFUSED, TO_VALIDATE } from './queue';
 
-export const Facts = memo(({ order }: { readonly order: Order }) => {
+/** How sure the platform is, and what the order costs. */
+export function Facts({ order }: { readonly order: Order }) {
   const { orders } = useText();
-  const name = order.buyer_customer_party?.name;
-  const date = order.delivery_date;
-  const total = useTotal(order);
-  return (
-    <Paper withBorder p="md">
-      <Group gap="xl">
-        <Fact label={orders.customer}>{typeof name === 'string' && <bdi>{name}</bdi>}</Fact>
-        <Fact label={orders.delivery}>{date !== null && <DeliveryDate date={date} of={order} />}</Fact>
-        <Fact label={orders.reference}>{order.customer_reference}</Fact>
-        <Fact label={orders.accuracy}>{accuracyText(order.accuracy)}</Fact>
-        {total !== undefined && <Fact label={orders.total}>{total}</Fact>}
-      </Group>
-    </Paper>
-  );
-});
-
-function Fact({ label, children }: { readonly label: string; readonly children: ReactNode }) {
-  return (
-    <Stack gap={2}>
-      <Text size="xs">{label}</Text>
-      <Text fw={600} component="div">
-        {children || '–'}
-      </Text>
-    </Stack>
+  const facts = { [orders.accuracy]: accuracyText(order.accuracy), [orders.total]: useTotal(order) };
+  return Object.entries(facts).map(
+    ([label, value]) =>
+      value !== '' && (
+        <Text key={label} size="sm">
+          {label} <b>{value}</b>
+        </Text>
+      ),
   );
 }
 
@@ -47,10 +32,12 @@ type DeliveryDateProps = {
   /** `2026-12-01` */
   readonly date: string;
   readonly of: Pick<OrderRow, 'processing_status'>;
+  /** The date itself stands in a field. */
+  readonly isBeside?: boolean;
 };
 
 /** With how many days are left; in red where somebody is late with it. */
-export function DeliveryDate({ date, of }: DeliveryDateProps) {
+export function DeliveryDate({ date, of, isBeside = false }: DeliveryDateProps) {
   const { language } = useLanguage();
   const today = new Date();
   const days = Math.round(
@@ -58,25 +45,25 @@ export function DeliveryDate({ date, of }: DeliveryDateProps) {
   );
   if (Number.isNaN(days)) return <>{date}</>;
   const isToDo = STILL_TO_DO.includes(of.processing_status);
-  const shown = new Date(date).toLocaleDateString(localeOf(language), { dateStyle: 'medium', timeZone: 'UTC' });
   const left = new Intl.RelativeTimeFormat(language, { numeric: 'auto' }).format(days, 'day');
+  const Tag = isBeside ? 'small' : 'span';
   return (
-    <Text span inherit {...(isToDo && days < 0 ? { className: 'late' } : {})}>
-      <time dateTime={date}>{shown}</time>
-      {isToDo && ` · ${left}`}
-    </Text>
+    <Tag className={isToDo && days < 0 ? 'late' : ''}>
+      {!isBeside && <When at={date} />}
+      {isToDo && `${isBeside ? '' : ' · '}${left}`}
+    </Tag>
   );
 }
 
-/** Of the lines, with the currency; undefined where one has no price. */
-function useTotal(order: Order): string | undefined {
+/** Of the lines, with the currency; empty where one has no price. */
+function useTotal(order: Order): string {
   const { language } = useLanguage();
   const lines: readonly AnyRecord[] = Array.isArray(order.lines) ? order.lines : [];
   const prices = lines.map(({ quantity, unit_price: price }) =>
     typeof price === 'number' ? Number(quantity) * price : Number.NaN,
   );
   const total = prices.reduce((sum, price) => sum + price, 0);
-  if (prices.length === 0 || Number.isNaN(total)) return undefined;
+  if (prices.length === 0 || Number.isNaN(total)) return '';
   const { currency_code: currency } = order as { readonly currency_code?: string | null };
   const digits = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
   return `${currency ?? ''} ${new Intl.NumberFormat(language, digits).format(total)}`.trim();
@@ -111,5 +98,10 @@ export function OpenBy({ id, isHere = false }: { readonly id: string; readonly i
     refetchInterval: ASKED_EACH_MS,
   });
   const names = open.data?.flatMap(({ order_id, name }) => (order_id === id ? [name] : [])) ?? [];
-  return names.length > 0 && <Badge color="orange">{orders.openBy(names.join(', '))}</Badge>;
+  if (names.length === 0) return null;
+  return (
+    <Badge color="orange">
+      {orders.openBy} <Names>{names}</Names>
+    </Badge>
+  );
 }

@@ -2,7 +2,7 @@
 import { Checkbox, Textarea, TextInput, type TextInputProps } from '@mantine/core';
 import { memo, useState } from 'react';
 import type { AnyRecord, AssetField, AssetType } from '../api/client';
-import { useLanguage } from '../app/language';
+import { useLanguage, When } from '../app/language';
 import { decimalMark, NoNumber, numberText, numberValue } from '../app/numberText';
 import { CellInput, FieldText, LookUp } from './LookUp';
 
@@ -39,9 +39,10 @@ export const FieldInput = memo((props: Props) => {
   }
   const isNumber = field.type === 'Decimal' || field.type === 'Integer';
   if (isDisabled) {
-    const shown = field.type === 'Boolean' ? (value === true ? '✓' : '') : textOf(value);
-    const text = isNumber ? numberText(value, decimalMark(language)) : shown;
-    return <FieldText label={isInGrid ? undefined : label}>{text}</FieldText>;
+    const asText = field.type === 'Boolean' ? (value === true ? '✓' : '') : textOf(value);
+    const shown = isNumber ? numberText(value, decimalMark(language)) : asText;
+    const isDate = field.type === 'Date' && shown !== '';
+    return <FieldText label={isInGrid ? undefined : label}>{isDate ? <When at={shown} /> : shown}</FieldText>;
   }
   const shared = {
     ...(isInGrid ? { 'aria-label': label } : { label, required: field.required }),

@@ -1,5 +1,5 @@
 /** What fields of a form and of a grid are made of; and the field whose value is a record of another table, found by typing. */
-import { Select, Stack, Text } from '@mantine/core';
+import { Input, Select, Stack, Text } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ComponentProps, type ReactNode, useId, useState } from 'react';
@@ -7,20 +7,13 @@ import { type AnyRecord, api, bodyOf } from '../api/client';
 import { useText } from '../app/language';
 
 /** A value that the person may not change reads as text. */
-export function FieldText({ label, children }: { readonly label: string | undefined; readonly children: string }) {
-  const value = (
-    <Text size="sm" className="text">
-      {children === '' ? '–' : children}
-    </Text>
-  );
-  if (label === undefined) return value;
+export function FieldText({ label, children }: { readonly label: string | undefined; readonly children: ReactNode }) {
   return (
-    <Stack gap={2}>
-      <Text size="sm" fw={500}>
-        {label}
+    <Input.Wrapper label={label} labelElement="div">
+      <Text size="sm" className="text">
+        {children === '' ? '–' : children}
       </Text>
-      {value}
-    </Stack>
+    </Input.Wrapper>
   );
 }
 
@@ -70,7 +63,7 @@ const SHORTEST_MISTYPED = 4;
 
 /** What a person calls a record, of the fields that standard tables have. */
 export function nameOf({ name, customer_reference, code, value, external_id, id }: AnyRecord): string {
-  const parts = [name ?? customer_reference ?? value, code ?? external_id].filter(
+  const parts = [name ?? customer_reference ?? value ?? code, external_id].filter(
     (part) => typeof part === 'string' && part !== '',
   );
   return parts.length === 0 ? id : parts.join(' · ');
@@ -79,7 +72,7 @@ export function nameOf({ name, customer_reference, code, value, external_id, id 
 /** Under which a record that was picked is kept, as the order has it only once it is saved. */
 export const pickedKey = (table: string, key: string) => ['picked', table, key] as const;
 
-export async function recordsOf(table: string, query: object): Promise<readonly AnyRecord[]> {
+async function recordsOf(table: string, query: object): Promise<readonly AnyRecord[]> {
   const params = { path: { table }, query };
   return (await bodyOf(api.GET('/api/v1/platform/tables/{table}/assets', { params }))).data as readonly AnyRecord[];
 }
@@ -113,8 +106,8 @@ function isNearly(name: string, typed: string): boolean {
 
 /** What tells records with like names apart, of the fields that standard tables have. */
 function detailsOf(record: AnyRecord | undefined, units: ReadonlyMap<string, unknown> | undefined): string {
-  const { ean, base_unit_code_id: unit, price, unit_price = price, city_name: city } = record ?? { id: '' };
-  const parts = [ean && `EAN ${ean}`, units?.get(String(unit)), unit_price, city];
+  const { code, ean, base_unit_code_id: unit, price, unit_price = price, city_name: city } = record ?? { id: '' };
+  const parts = [code, ean && `EAN ${ean}`, units?.get(String(unit)), unit_price, city];
   return parts.filter((part) => part != null && part !== '').join(' · ');
 }
 

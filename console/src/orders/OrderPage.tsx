@@ -10,7 +10,7 @@ import { useKeys } from '../app/keys';
 import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page, Problem } from '../app/Page';
 import { useRoles } from '../app/useRoles';
-import { isToBeApproved, useApproveLater } from './approveLater';
+import { isToBeApproved, namesOf, useApproveLater } from './approveLater';
 import { Decision } from './Decisions';
 import {
   type Both,
@@ -26,7 +26,7 @@ import {
   withField,
   writableFields,
 } from './draft';
-import { Facts, OpenBy, StatusBadge } from './Facts';
+import { DeliveryDate, Facts, OpenBy, StatusBadge } from './Facts';
 import { FieldInput } from './FieldInput';
 import { namesOfParts, OrderHistory } from './OrderHistory';
 import { PartsGrid } from './PartsGrid';
@@ -43,8 +43,12 @@ async function readOrder(id: string): Promise<Read> {
   return { order: body.data, tag };
 }
 
+/** What a clerk looks at first, from the last on. */
+const FIRST = ['customer_reference', 'delivery_date', 'buyer_customer_party_id'];
+/** What the order was made of, by the platform's id. */
+const SOURCE = 'order_inquiry_id';
 /** Not for a person to change: the service or the platform sets them. */
-const SET_BY_OTHERS = 'processing_status approved_at approved_by error_reason accuracy order_inquiry_id'.split(' ');
+const SET_BY_OTHERS = 'processing_status approved_at approved_by error_reason accuracy'.split(' ');
 
 export function OrderPage() {
   const { orderId } = getRouteApi('/orders/$orderId').useParams();
@@ -108,7 +112,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
       // What has problems now is shown with them, and asks for a reason.
       const { order: now } = await client.fetchQuery(orderQuery(order.id));
       if (now.problems.length > 0) return;
-      approveLater({ id: order.id, name: title });
+      approveLater(now);
       await next();
     },
   });
@@ -140,12 +144,12 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   );
   const { now, problems, errors } = useMessages(order, draft, save.error, save.variables?.sent ?? NO_DRAFT);
   const parts = orderType.relationships.filter(({ kind }) => kind === 'has_many');
-  const fields = writableFields(orderType, 'id').filter(({ name }) => !SET_BY_OTHERS.includes(name));
+  const written = writableFields(orderType, 'id').filter(({ name }) => !SET_BY_OTHERS.includes(name));
+  const fields = written
+    .filter(({ name }) => name !== SOURCE)
+    .toSorted((one, other) => FIRST.indexOf(other.name) - FIRST.indexOf(one.name));
   // As it was opened: a field must not move while it is filled in.
   const [folded] = useState(() => new Set(fields.filter((field) => isEmpty(field, order)).map(({ name }) => name)));
-  const title = [order.customer_reference ?? text.orders.one, order.buyer_customer_party?.name]
-    .filter(Boolean)
-    .join(' · ');
 
   const input = (field: AssetField) => (
     <div key={field.name} data-field={field.name}>
@@ -156,14 +160,17 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
         of={order}
         onChange={setField}
         error={errors.get(field.name)}
-        isDisabled={!may('save')}
+        isDisabled={!may('save') || field.name === SOURCE}
       />
+      {field.name === 'delivery_date' && order.delivery_date !== null && (
+        <DeliveryDate date={order.delivery_date} of={order} isBeside />
+      )}
     </div>
   );
 
   return (
     <Page
-      title={title}
+      title={namesOf(order)}
       actions={
         <>
           {may('save') && (
@@ -197,18 +204,19 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
             </Link>
           )}
           <Button variant="subtle" onClick={() => void next()}>
-            {text.orders.next}
+            {text.keys.rows.n}
           </Button>
           {place}
         </>
       }
     >
-      <Group gap="xs">
+      <Group gap="md">
         <StatusBadge status={order.processing_status} />
         <OpenBy id={order.id} isHere={may('save')} />
         <Text size="sm">
           {text.common.changed} <When at={order.updated_at} />
         </Text>
+        <Facts order={order} />
       </Group>
       {both !== undefined && (
         <Conflict
@@ -221,7 +229,6 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
       )}
       {save.error !== null && !(both !== undefined && isConflict(save.error)) && <Problem error={save.error} />}
       {approve.error !== null && approve.error !== save.error && <Problem error={approve.error} />}
-      <Facts order={order} />
       <Notes reasons={order.error_reason ?? []} problems={problems} />
       <Grid>
         <Grid.Col span={{ base: 12, xl: 9 }}>
@@ -253,7 +260,8 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
           </Stack>
         </Grid.Col>
         <Grid.Col span={{ base: 12, xl: 3 }}>
-          <Title order={2} mb="sm">
+          {written.filter(({ name }) => name === SOURCE).map(input)}
+          <Title order={2} my="sm">
             {text.orders.history}
           </Title>
           <OrderHistory orderId={order.id} names={names} />
@@ -265,7 +273,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
 
 /** Notes and dates are filled in often; other fields without a value are out of the way. */
 const isEmpty = ({ name, type, required }: AssetField, order: Fields): boolean =>
-  !required && type !== 'LongText' && type !== 'Date' && (order[name] ?? '') === '';
+  !required && !FIRST.includes(name) && type !== 'LongText' && type !== 'Date' && (order[name] ?? '') === '';
 
 /** The way to the next order of the list that this one was opened in, and where it is. */
 function useNeighbours(id: string) {
@@ -280,7 +288,8 @@ function useNeighbours(id: string) {
   const { rows = [], first = 0, total = 0 } = around.data ?? {};
   const row = rows.findIndex((each) => each.id === id);
   const next = async (): Promise<void> => {
-    const found = await nextOrder(search, id, isToBeApproved);
+    // The list itself says what is wrong with it.
+    const found = await nextOrder(search, id, isToBeApproved).catch(() => undefined);
     await navigate(
       found === undefined
         ? { to: queueOf(search).path }

@@ -1,8 +1,9 @@
 /** The parts of an order as a grid that is filled in: lines, or consignments with their goods, and charges. */
 import { Button, Group, Paper, Table, Title, VisuallyHidden } from '@mantine/core';
+import { useCallbackRef } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type ClipboardEvent, memo, useCallback, useMemo, useRef, useState } from 'react';
+import { type ClipboardEvent, memo, useMemo, useRef, useState } from 'react';
 import type { AssetField, AssetType } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { useKeys } from '../app/keys';
@@ -28,7 +29,7 @@ export function PartsGrid({ relationship, order, draft, onChange, ...more }: Pro
   // The same rows before and after the first change, so that only the changed one is rendered again.
   const saved = useMemo(() => partsOf(NO_DRAFT, order, name), [order, name]);
   const parts = draft.parts[name] ?? saved;
-  const setParts = useEvent((change: ChangeParts) =>
+  const setParts = useCallbackRef((change: ChangeParts) =>
     onChange((present) => ({ ...present, parts: { ...present.parts, [name]: change(present.parts[name] ?? saved) } })),
   );
   return (
@@ -56,13 +57,12 @@ function Parts(props: PartsProps) {
 
 /** Of a column, in pixels. */
 const WIDTHS: { readonly [type in AssetField['type']]?: number } = {
-  Integer: 90,
-  Decimal: 110,
+  Integer: 70,
+  Decimal: 100,
   Date: 160,
   Boolean: 60,
 };
-const LOOK_UP = 320;
-const SHORT_LOOK_UP = 160;
+const [LOOK_UP, TEXT, SHORT_LOOK_UP] = [320, 150, 140];
 /** Units and the like have short names. */
 const isShort = (table: string): boolean => table.endsWith('_code') || table.endsWith('_type');
 
@@ -73,11 +73,19 @@ type AssetColumn = {
   readonly width: number;
 };
 
+/** Behind its quantity, without a head of its own. */
+const isUnit = (column: { readonly name: string } | undefined): boolean => column?.name === 'unit_code_id';
+
 function columnsOf(info: AssetType, owner: string): readonly AssetColumn[] {
-  return writableFields(info, owner).map((field) => {
+  const fields = writableFields(info, owner);
+  const units = fields.filter(isUnit);
+  const ordered = fields.flatMap((field) =>
+    isUnit(field) ? [] : field.name === 'quantity' ? [field, ...units] : field,
+  );
+  return ordered.map((field) => {
     const reference = referenceOf(info, field);
     const ofReference = reference && (isShort(reference.table) ? SHORT_LOOK_UP : LOOK_UP);
-    return { field, reference, width: ofReference ?? WIDTHS[field.type] ?? 150 };
+    return { field, reference, width: ofReference ?? WIDTHS[field.type] ?? TEXT };
   });
 }
 
@@ -92,12 +100,14 @@ function Grid({ relationship: { field: owner }, path, parts, onChange, errors, i
   const all = useMemo(() => columnsOf(info, owner), [info, owner]);
   const hasValue = ({ field }: AssetColumn) => parts.some(({ fields }) => (fields[field.name] ?? '') !== '');
   const hasError = ({ field }: AssetColumn) => parts.some((_, at) => errors.has(`${path}.${at}.${field.name}`));
-  // As it was opened: a column must not go while it is emptied.
-  const [filled] = useState(() => new Set(all.filter(hasValue).map(({ field }) => field.name)));
+  // As it was opened: a column must not go while it is emptied. The first lines of an order need the first columns.
+  const [filled] = useState(() => {
+    const first = parts.length === 0 ? all.slice(0, 4) : all.filter(hasValue);
+    return new Set(first.map(({ field }) => field.name));
+  });
   const isShown = (column: AssetColumn) =>
     isWhole || column.field.required || hasError(column) || filled.has(column.field.name) || hasValue(column);
-  // Without any part nobody knows which columns will be empty.
-  const shown = parts.length === 0 ? all : all.filter(isShown);
+  const shown = all.filter(isShown);
   // The same list as long as it has the same columns, so that rows are not rendered again.
   const names = shown.map(({ field }) => field.name).join();
   // biome-ignore lint/correctness/useExhaustiveDependencies: it is made again with each rendering
@@ -120,7 +130,7 @@ function Grid({ relationship: { field: owner }, path, parts, onChange, errors, i
       [...(rows ?? [])].at(-1)?.querySelector('input')?.focus();
     });
   };
-  const duplicate = useEvent(({ fields }: DraftPart) => add(copied(fields, lists)));
+  const duplicate = useCallbackRef(({ fields }: DraftPart) => add(copied(fields, lists)));
   const paste = async (event: ClipboardEvent<HTMLElement>) => {
     const cell = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>('[data-field]') : null;
     const [, row, name] = /\.(\d+)\.(\w+)$/.exec(cell?.dataset.field ?? '') ?? [];
@@ -151,51 +161,61 @@ function Grid({ relationship: { field: owner }, path, parts, onChange, errors, i
           {info.label}
         </Title>
         <Group gap="xs">
-          {columns.length < all.length && (
+          {parts.length > 0 && columns.length < all.length && (
             <Button size="xs" variant="subtle" onClick={() => setWhole(true)}>
               {text.orders.emptyColumns(all.length - columns.length)}
             </Button>
           )}
           {!isDisabled && (
             <Button size="xs" variant="default" onClick={() => add()}>
-              {text.orders.addLine}
+              {text.keys.rows['+']}
             </Button>
           )}
         </Group>
       </Group>
-      <Table.ScrollContainer minWidth={columns.reduce((sum, { width }) => sum + width, 60)}>
-        <Table className="parts" aria-label={info.label}>
-          <Table.Thead>
-            <Table.Tr>
+      {parts.length > 0 && (
+        <Table.ScrollContainer minWidth={columns.reduce((sum, { width }) => sum + width, 60)}>
+          <Table className="parts" aria-label={info.label}>
+            <colgroup>
               {columns.map(({ field, width }) => (
-                <Table.Th key={field.name} miw={width}>
-                  {field.label}
-                  {field.required ? ' *' : ''}
-                </Table.Th>
+                <col key={field.name} width={width < TEXT ? width : undefined} />
               ))}
-              <Table.Th w={70}>
-                <VisuallyHidden>{text.common.actions}</VisuallyHidden>
-              </Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody ref={body} onPaste={(event) => void paste(event)}>
-            {parts.map((part, at) => (
-              <PartRow
-                key={part.key}
-                part={part}
-                at={at}
-                path={path}
-                columns={columns}
-                lists={lists}
-                errors={errors}
-                isDisabled={isDisabled}
-                onChange={onChange}
-                onDuplicate={duplicate}
-              />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+            </colgroup>
+            <Table.Thead>
+              <Table.Tr>
+                {columns.map(
+                  ({ field }, at) =>
+                    !isUnit(field) && (
+                      <Table.Th key={field.name} colSpan={isUnit(columns[at + 1]?.field) ? 2 : 1}>
+                        {field.label}
+                        {field.required ? ' *' : ''}
+                      </Table.Th>
+                    ),
+                )}
+                <Table.Th w={70}>
+                  <VisuallyHidden>{text.common.actions}</VisuallyHidden>
+                </Table.Th>
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody ref={body} onPaste={(event) => void paste(event)}>
+              {parts.map((part, at) => (
+                <PartRow
+                  key={part.key}
+                  part={part}
+                  at={at}
+                  path={path}
+                  columns={columns}
+                  lists={lists}
+                  errors={errors}
+                  isDisabled={isDisabled}
+                  onChange={onChange}
+                  onDuplicate={duplicate}
+                />
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
+      )}
     </>
   );
 }
@@ -207,13 +227,6 @@ function copied({ id: _, ...fields }: DraftPart['fields'], lists: RowProps['list
     return [name, parts] as const;
   });
   return { ...fields, ...Object.fromEntries(inner) };
-}
-
-/** A function that stays the same and does what the latest one does. */
-function useEvent<Arguments extends readonly unknown[]>(latest: (...args: Arguments) => void) {
-  const current = useRef(latest);
-  current.current = latest;
-  return useCallback((...args: Arguments) => current.current(...args), []);
 }
 
 type RowProps = Pick<PartsProps, 'path' | 'errors' | 'isDisabled' | 'onChange'> & {
@@ -247,7 +260,7 @@ const PartRow = memo(
             const path = `${list}.${at}.${field.name}`;
             const value = part.fields[field.name];
             return (
-              <td key={field.name} data-field={path}>
+              <td key={field.name} data-field={path} {...(isUnit(field) ? { className: 'joined' } : {})}>
                 <FieldInput
                   {...{ field, reference, value, isDisabled }}
                   isInGrid
