@@ -7,7 +7,7 @@ import { Entries } from '../activity/ActivityEntry';
 import { api, dataOf } from '../api/client';
 import * as read from '../api/queries';
 import { DeliveryDate, StatusBadge } from '../orders/Facts';
-import { placeOf, readQueue, TO_VALIDATE } from '../orders/queue';
+import { overdue, placeOf, readQueue, TO_VALIDATE } from '../orders/queue';
 import { Health } from '../webhooks/SuccessByHour';
 import { useText, When } from './language';
 import { Loaded, Page } from './Page';
@@ -25,21 +25,20 @@ export function Home() {
   const counts = useQuery(read.orderCountsQuery).data;
   const latest = useQuery({
     queryKey: ['orders', 'latest'],
-    queryFn: async () => (await readQueue(TO_VALIDATE, NEWEST, SHOWN)).data,
+    queryFn: async () => (await readQueue(TO_VALIDATE, NEWEST)).data.slice(0, SHOWN),
   });
   // Orders of transport have none.
   const hasDate = latest.data?.[0]?.delivery_date !== undefined;
-  const late = { to: new Date(Date.now() - DAY_MS).toLocaleDateString('sv') };
-  const overdue = useQuery({
-    queryKey: ['orders', 'overdue', late],
-    queryFn: async () => (await readQueue(TO_VALIDATE, late, 1)).meta.total,
+  const late = useQuery({
+    queryKey: ['orders', 'overdue', overdue()],
+    queryFn: async () => (await readQueue(TO_VALIDATE, overdue())).meta.total,
     enabled: hasDate,
   }).data;
   return (
     <Page title={menu.home}>
       <div className="figures">
         <Figure label={menu.toValidate} value={counts?.toValidate} to="/orders" />
-        {hasDate && <Figure label={text.overdue} value={overdue} to="/orders" search={late} isBad={overdue !== 0} />}
+        {hasDate && <Figure label={text.overdue} value={late} to="/orders" search={overdue()} isBad={late !== 0} />}
         <Figure label={status.submit_failed} value={counts?.refused} to="/refused" isBad={Boolean(counts?.refused)} />
         {isReader && <FiguresOfReaders />}
       </div>
@@ -53,7 +52,7 @@ export function Home() {
               id,
               cells: [
                 <Link key="1" to="/orders/$orderId" params={{ orderId: id }} search={placeOf(TO_VALIDATE, NEWEST, row)}>
-                  <Cut>{[customer, reference ?? id].filter(Boolean).join(' · ')}</Cut>
+                  <Cut>{[customer ?? '', reference ?? id]}</Cut>
                 </Link>,
                 date && <DeliveryDate key="2" date={date} of={order} />,
                 <StatusBadge key="3" status={order.processing_status} />,
@@ -88,10 +87,8 @@ function FiguresOfReaders() {
   const clients = useQuery(read.apiClientsQuery).data?.filter(
     (client) => Date.now() - Date.parse(client.last_used_on ?? client.created_at) > 90 * DAY_MS,
   );
-  const writtenAt = new Map(useQuery(read.tableSummariesQuery).data?.map((each) => [each.name, each.last_written_at]));
-  const references = useQuery(read.assetTypesQuery).data?.filter(({ kind }) => kind === 'reference') ?? [];
-  const at = ({ name }: { readonly name: string }) => writtenAt.get(name) ?? '';
-  const [written] = references.sort((a, b) => at(b).localeCompare(at(a)));
+  const summaries = useQuery(read.tableSummariesQuery).data?.filter(({ kind }) => kind === 'reference') ?? [];
+  const [written] = summaries.sort((a, b) => (b.last_written_at ?? '').localeCompare(a.last_written_at ?? ''));
   return (
     <>
       {webhooks.map(({ id, name, url, enabled }) => (
@@ -105,7 +102,7 @@ function FiguresOfReaders() {
       ))}
       <Figure
         label={`${tables.lastWritten}: ${written?.label}`}
-        value={<When at={written && at(written)} />}
+        value={<When at={written?.last_written_at} />}
         to="/tables"
       />
       <Figure label={home.unused} value={clients?.length} to="/api-clients" />

@@ -108,12 +108,8 @@ export function When({ at, long = false }: { readonly at: string | null | undefi
 export function Age({ since }: { readonly since: string }) {
   const { language } = useLanguage();
   const minutes = Math.max(0, Math.round((Date.now() - new Date(since).getTime()) / 60_000));
-  const [value, unit] =
-    minutes < 60
-      ? ([minutes, 'minute'] as const)
-      : minutes < 48 * 60
-        ? ([Math.round(minutes / 60), 'hour'] as const)
-        : ([Math.round(minutes / 1440), 'day'] as const);
+  const unit = minutes < 60 ? 'minute' : minutes < 48 * 60 ? 'hour' : 'day';
+  const value = Math.round(minutes / { minute: 1, hour: 60, day: 1440 }[unit]);
   const text = new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'short' }).format(value);
   return <time title={exact(new Date(since))}>{text}</time>;
 }

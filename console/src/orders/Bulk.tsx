@@ -1,11 +1,12 @@
 /** One action on many orders: which they are is shown first, and then what came of each. */
-import { Button, ScrollArea, Table, Text, Textarea } from '@mantine/core';
+import { Button, ScrollArea, Text, Textarea } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ApiError, api, bodyOf, dataOf, type OrderRow } from '../api/client';
 import { FormDialog } from '../app/Dialogs';
 import { useText } from '../app/language';
+import { Rows } from '../app/Rows';
 import { approve } from './approveLater';
 import { reject } from './Decisions';
 import { useProblemText } from './Problems';
@@ -23,7 +24,7 @@ type Props = {
 };
 
 export function Bulk({ orders, onDone }: Props) {
-  const { orders: text, status } = useText();
+  const { common, orders: text, status } = useText();
   const say = useProblemText();
   const client = useQueryClient();
   const [action, setAction] = useState<Action | undefined>();
@@ -108,23 +109,20 @@ export function Bulk({ orders, onDone }: Props) {
                 </Text>
               )}
               <ScrollArea.Autosize mah="50vh">
-                <Table aria-label={text.one}>
-                  <Table.Tbody>
-                    {orders.map(({ id, customer_reference, customer }) => (
-                      <Table.Tr key={id}>
-                        <Table.Td>
-                          <Link to="/orders/$orderId" params={{ orderId: id }} target="_blank">
-                            {customer_reference ?? id.slice(0, 8)}
-                          </Link>
-                        </Table.Td>
-                        <Table.Td>
-                          <bdi>{customer}</bdi>
-                        </Table.Td>
-                        <Table.Td className="text">{outcomes.get(id) === '' ? '✓' : outcomes.get(id)}</Table.Td>
-                      </Table.Tr>
-                    ))}
-                  </Table.Tbody>
-                </Table>
+                <Rows
+                  label={text.one}
+                  heads={[{ label: text.reference }, { label: text.customer }, { label: common.status, isText: true }]}
+                  rows={orders.map(({ id, customer_reference, customer }) => ({
+                    id,
+                    cells: [
+                      <Link key="1" to="/orders/$orderId" params={{ orderId: id }} target="_blank">
+                        <bdi>{customer_reference ?? id.slice(0, 8)}</bdi>
+                      </Link>,
+                      <bdi key="2">{customer}</bdi>,
+                      outcomes.get(id) === '' ? '✓' : outcomes.get(id),
+                    ],
+                  }))}
+                />
               </ScrollArea.Autosize>
             </>
           )}

@@ -9,7 +9,7 @@ import { SearchField } from '../app/SearchField';
 import type { OrdersSearch } from '../routes';
 import { accuracyText } from './Facts';
 import { LookUp } from './LookUp';
-import { ARCHIVE, type Queue } from './queue';
+import { ARCHIVE, overdue, type Queue } from './queue';
 
 type Props = {
   readonly queue: Queue;
@@ -89,10 +89,6 @@ export const isFiltered = ({ sort: _, page: __, ...filters }: OrdersSearch): boo
 
 type View = { readonly name: string; readonly search: OrdersSearch };
 
-const DAY_MS = 86_400_000;
-/** `2026-11-21`, as Swedes write it. */
-const yesterday = (): string => new Date(Date.now() - DAY_MS).toLocaleDateString('sv');
-
 /** The address has the names in one order. */
 const textOf = ({ page: _, ...search }: OrdersSearch): string => JSON.stringify(search);
 
@@ -107,7 +103,7 @@ export function Views({ queue, search, onChange }: Props) {
   });
   const [isNaming, setNaming] = useState(false);
   const ofAll = [{ name: common.all, search: {} }];
-  const builtIn = queue === ARCHIVE ? ofAll : [...ofAll, { name: orders.overdue, search: { to: yesterday() } }];
+  const builtIn = queue === ARCHIVE ? ofAll : [...ofAll, { name: orders.overdue, search: overdue() }];
   const views: readonly View[] = [...builtIn, ...kept];
   const isShown = (view: View): boolean => textOf(view.search) === textOf(search);
   /** In place of the one with the same name; it is removed without a search. */

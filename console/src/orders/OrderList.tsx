@@ -14,7 +14,7 @@ import type { OrdersSearch } from '../routes';
 import { Bulk } from './Bulk';
 import { accuracyText, DeliveryDate, OpenBy, StatusBadge } from './Facts';
 import { Filters, isFiltered, Views } from './Filters';
-import { ARCHIVE, type OrderSearch, placeOf, type Queue, REFUSED, readQueue, TO_VALIDATE } from './queue';
+import { ARCHIVE, isTooLong, type OrderSearch, placeOf, type Queue, REFUSED, readQueue, TO_VALIDATE } from './queue';
 
 export const ToValidate = () => <OrderList queue={TO_VALIDATE} />;
 export const Refused = () => <OrderList queue={REFUSED} />;
@@ -33,12 +33,15 @@ function OrderList({ queue }: { readonly queue: Queue }) {
     setSelected(new Map());
     void navigate({ to: queue.path, search: shown, replace: true });
   };
+  const select = (ids: ReadonlySet<string>) =>
+    setSelected(byId([...selected.values(), ...(list.data?.data ?? [])].filter(({ id }) => ids.has(id))));
   const linkTo: LinkTo = (order) => ({
     to: '/orders/$orderId',
     params: { orderId: order.id },
     search: placeOf(queue, search, list.data?.data.indexOf(order) ?? 0),
   });
   const showFirst = ({ page: _, ...shown }: OrdersSearch) => show(shown);
+  const showAsUsual = ({ sort: _, problems: __, ...others }: OrdersSearch) => showFirst(others);
   const title =
     queue === TO_VALIDATE ? text.menu.toValidate : queue === REFUSED ? text.status.submit_failed : text.menu.archive;
   const none =
@@ -64,48 +67,44 @@ function OrderList({ queue }: { readonly queue: Queue }) {
         onChange={showFirst}
         customerName={search.customer === undefined ? null : (list.data?.data[0]?.customer ?? null)}
       />
-      <Loaded query={list}>
-        {({ data: rows, meta }) =>
-          rows.length === 0 ? (
-            <Empty>{isFiltered(search) ? text.common.noMatch : none}</Empty>
-          ) : (
-            <>
-              {selected.size >= rows.length && selected.size < meta.total && (
-                <Group>
-                  <Text size="sm">{text.orders.selectedCount(selected.size)}</Text>
-                  <Button
-                    size="compact-sm"
-                    variant="subtle"
-                    loading={selectAll.isPending}
-                    onClick={() => selectAll.mutate()}
-                  >
+      {isTooLong(search, list.error) ? (
+        <Empty
+          action={
+            <Button variant="default" onClick={() => showAsUsual(search)}>
+              {text.common.cancel}
+            </Button>
+          }
+        >
+          {text.common.tooMany}
+        </Empty>
+      ) : (
+        <Loaded query={list}>
+          {({ data: rows, meta }) =>
+            rows.length === 0 ? (
+              <Empty>{isFiltered(search) ? text.common.noMatch : none}</Empty>
+            ) : (
+              <>
+                {selected.size >= rows.length && selected.size < meta.total && (
+                  <Button variant="subtle" loading={selectAll.isPending} onClick={() => selectAll.mutate()}>
                     {text.orders.selectWhole(meta.total)}
                   </Button>
-                </Group>
-              )}
-              <DataTable
-                name={`orders${queue.path}`}
-                label={text.orders.one}
-                columns={columnsOf(queue, text, linkTo, meta.total <= MOST_SORTED)}
-                rows={rows}
-                rowId={({ id }) => id}
-                onOpen={(order) => void navigate(linkTo(order))}
-                sorted={{ by: search.sort, onSort: (sort) => showFirst({ ...search, sort }) }}
-                {...(mayDecide
-                  ? {
-                      selected: {
-                        ids: new Set(selected.keys()),
-                        onSelect: (ids) =>
-                          setSelected(byId([...selected.values(), ...rows].filter(({ id }) => ids.has(id)))),
-                      },
-                    }
-                  : {})}
-              />
-              <Pages meta={meta} onPage={(page) => show({ ...search, page })} />
-            </>
-          )
-        }
-      </Loaded>
+                )}
+                <DataTable
+                  name={`orders${queue.path}`}
+                  label={text.orders.one}
+                  columns={columnsOf(queue, text, linkTo)}
+                  rows={rows}
+                  rowId={({ id }) => id}
+                  onOpen={(order) => void navigate(linkTo(order))}
+                  sorted={{ by: search.sort, onSort: (sort) => showFirst({ ...search, sort }) }}
+                  {...(mayDecide ? { selected: { ids: new Set(selected.keys()), onSelect: select } } : {})}
+                />
+                <Pages meta={meta} onPage={(page) => show({ ...search, page })} />
+              </>
+            )
+          }
+        </Loaded>
+      )}
     </Page>
   );
 }
@@ -132,22 +131,14 @@ type LinkTo = (order: OrderRow) => {
   readonly search: OrderSearch;
 };
 
-/** Of more orders the API does not make what it would sort by. */
-const MOST_SORTED = 500;
-
-const columnsOf = (
-  queue: Queue,
-  { orders, common }: Words,
-  linkTo: LinkTo,
-  isFew: boolean,
-): readonly Column<OrderRow>[] => [
+const columnsOf = (queue: Queue, { orders, common }: Words, linkTo: LinkTo): readonly Column<OrderRow>[] => [
   {
     id: 'customer',
     priority: 1,
     label: orders.customer,
-    sort: isFew ? 'customer' : 'buyer_customer_party_id',
+    sort: 'customer',
     cell: (order) => (
-      <Link {...linkTo(order)}>
+      <Link {...linkTo(order)} onClick={(event) => event.stopPropagation()}>
         <Cut>{order.customer ?? order.buyer_customer_party_id ?? order.id.slice(0, 8)}</Cut>
       </Link>
     ),
@@ -177,15 +168,15 @@ const columnsOf = (
   {
     id: 'reasons',
     label: orders.reasons,
-    sort: isFew ? 'error_reason' : undefined,
+    sort: 'error_reason',
     isHidden: queue !== REFUSED,
     priority: 3,
-    cell: ({ error_reason }) => <Cut>{error_reason?.join(' · ')}</Cut>,
+    cell: ({ error_reason }) => <Cut>{error_reason}</Cut>,
   },
   {
     id: 'lines',
     label: orders.lines,
-    sort: isFew ? 'lines' : undefined,
+    sort: 'lines',
     isNumber: true,
     cell: ({ lines }) => lines,
   },
@@ -193,7 +184,7 @@ const columnsOf = (
     id: 'problems',
     priority: 2,
     label: orders.problems,
-    sort: isFew ? 'problems' : undefined,
+    sort: 'problems',
     isHidden: queue === ARCHIVE,
     cell: ({ problems }) =>
       problems === 0 ? (

@@ -13,6 +13,9 @@ const QUEUES = [TO_VALIDATE, REFUSED, ARCHIVE] as const;
 
 const PAGE_SIZE = 25;
 
+/** Until yesterday, `2026-11-21` as Swedes write it. */
+export const overdue = (): OrdersSearch => ({ to: new Date(Date.now() - 86_400_000).toLocaleDateString('sv') });
+
 /** Where an order was opened: the list with its filter and sort, and the order's place in it, from 0. */
 export type OrderSearch = Omit<OrdersSearch, 'page'> & { readonly list?: Queue['path']; readonly place?: number };
 
@@ -25,16 +28,13 @@ export const placeOf = (queue: Queue, { page = 1, ...search }: OrdersSearch, row
 
 export const queueOf = ({ list }: OrderSearch): Queue => QUEUES.find(({ path }) => path === list) ?? TO_VALIDATE;
 
-/** A page of the list; in its usual order where it has more than can be sorted as asked. @throws ApiError */
-export async function readQueue(queue: Queue, search: OrdersSearch, perPage = PAGE_SIZE) {
-  const { sort, ...others } = search;
-  return ask(queue, search, perPage).catch((error: unknown) => {
-    if (sort === undefined || !(error instanceof ApiError) || error.status !== 400) throw error;
-    return ask(queue, others, perPage);
-  });
-}
+/** By what the API sorts and filters few orders only: it is no field of theirs. */
+const SORTED_FEW = /^-?(customer|error_reason|lines|problems)$/;
+export const isTooLong = ({ sort = '', problems }: OrdersSearch, error: unknown): boolean =>
+  error instanceof ApiError && error.status === 400 && (problems !== undefined || SORTED_FEW.test(sort));
 
-const ask = (queue: Queue, search: OrdersSearch, perPage: number) =>
+/** A page of the list. @throws ApiError */
+export const readQueue = (queue: Queue, search: OrdersSearch, perPage = PAGE_SIZE) =>
   bodyOf(
     api.GET('/api/v1/platform/orders', {
       params: {
