@@ -116,9 +116,7 @@ export function DataTable<Row extends object>(props: Props<Row>) {
             {rows.map((row, at) => (
               <Table.Tr
                 key={rowId(row)}
-                {...(onOpen === undefined
-                  ? {}
-                  : { className: 'row', onClick: ({ target }) => (target as Element).closest('a') ?? onOpen(row) })}
+                {...(onOpen === undefined ? {} : { className: 'row', onClick: () => onOpen(row) })}
                 {...(at === current ? { 'data-current': true } : {})}
               >
                 {selected !== undefined && (

@@ -4,9 +4,11 @@ import { useNetwork } from '@mantine/hooks';
 import { type ReactNode, useEffect } from 'react';
 import { ApiError } from '../api/client';
 import { useText, When } from './language';
+import { Names } from './Rows';
 
 type PageProps = {
-  readonly title: string;
+  /** Or names of what it is about. */
+  readonly title: string | readonly string[];
   /** Beside the heading. */
   readonly actions?: ReactNode;
   readonly children: ReactNode;
@@ -15,14 +17,15 @@ type PageProps = {
 export function Page({ title, actions, children }: PageProps) {
   const text = useText();
   const { online } = useNetwork();
+  const names = [title].flat();
   useEffect(() => {
-    document.title = `${title} – ${text.product}`;
-  }, [title, text]);
+    document.title = `${names.join(' · ')} – ${text.product}`;
+  });
   return (
     <Stack gap="md">
       <Group justify="space-between" align="center">
         <Title order={1}>
-          <bdi>{title}</bdi>
+          <Names>{names}</Names>
         </Title>
         {actions !== undefined && <Group gap="xs">{actions}</Group>}
       </Group>

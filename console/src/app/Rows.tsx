@@ -10,15 +10,13 @@ type Props = {
   readonly heads: readonly Head[];
   readonly rows: readonly { readonly id: string; readonly cells: readonly ReactNode[] }[];
   readonly minWidth?: number;
-  readonly none?: ReactNode;
 };
 
 const classOf = ({ isNumber, isText }: Head) =>
   isNumber === true ? { className: 'number' } : isText === true ? { className: 'text' } : {};
 
 /** It scrolls sideways where it is wider than the window, also by keys; on a phone each value has a line with its label. */
-export function Rows({ label, heads, rows, minWidth = 500, none }: Props) {
-  if (rows.length === 0 && none !== undefined) return none;
+export function Rows({ label, heads, rows, minWidth = 500 }: Props) {
   return (
     <Table.ScrollContainer className="stacked" minWidth={minWidth} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
       <Table aria-label={label}>
@@ -70,13 +68,17 @@ export function Facts({ label, facts }: FactsProps) {
   );
 }
 
-/** One line of a text of any length; the whole of it is shown on hover. */
-export function Cut({ children }: { readonly children: string | null | undefined }) {
-  const value = children ?? '';
-  if (value === '') return null;
+/** Beside each other: each turns the direction of its own text only. */
+export const Names = ({ children }: { readonly children: readonly string[] }) =>
+  [...new Set(children)].map((name, at) => [at > 0 && ' · ', <bdi key={name}>{name.slice(0, 300)}</bdi>]);
+
+/** One line of texts of any length; the whole of it is shown on hover. */
+export function Cut({ children }: { readonly children: string | readonly string[] | null | undefined }) {
+  const texts = [children ?? []].flat().filter((each) => each !== '');
+  if (texts.length === 0) return null;
   return (
-    <div className="cut" title={value.slice(0, 2_000)}>
-      <bdi>{value.slice(0, 300)}</bdi>
+    <div className="cut" title={texts.join(' · ').slice(0, 2_000)}>
+      <Names>{texts}</Names>
     </div>
   );
 }

@@ -2,9 +2,10 @@
 import { Badge, Group, Progress, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import { dataOf } from '../api/client';
 import { type Column, DataTable } from '../app/DataTable';
-import { InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
+import { InputsDialog, Opens, SecretOnce } from '../app/Dialogs';
 import { useNumber, useText } from '../app/language';
 import { Listed, Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
@@ -79,16 +80,10 @@ function TenantState({ tenant }: { readonly tenant: Pick<Tenant, 'parked' | 'fil
 function NewTenant() {
   const { clients, common, signIn, tenant, users } = useText();
   const { opening } = useWords();
-  const [dialog, show] = useSecretOnce(opening.title);
+  const [made, setMade] = useState<Schemas['OpenedTenant'] & { readonly name: string }>();
   const send = async ({ name, ...more }: { name: string; admin_email: string; order_model: string }) => {
     const body = { name, ...more, admin_email: more.admin_email || undefined } as never;
-    const { admin, client } = await dataOf(api.POST('/api/v1/operator/tenants', { body }));
-    show([
-      [signIn.email, admin.email],
-      [users.firstPassword, admin.password],
-      [clients.id, client.client_id],
-      [clients.secret, client.client_secret],
-    ]);
+    setMade({ ...(await dataOf(api.POST('/api/v1/operator/tenants', { body }))), name });
   };
   return (
     <>
@@ -108,7 +103,18 @@ function NewTenant() {
           />
         )}
       </Opens>
-      {dialog}
+      {made !== undefined && (
+        <SecretOnce
+          title={made.name}
+          values={[
+            [signIn.email, made.admin.email],
+            [users.firstPassword, made.admin.password],
+            [clients.id, made.client.client_id],
+            [clients.secret, made.client.client_secret],
+          ]}
+          onClose={() => setMade(undefined)}
+        />
+      )}
     </>
   );
 }

@@ -6,7 +6,7 @@ import { api, bodyOf, type Order } from '../api/client';
 import { FormDialog } from '../app/Dialogs';
 import { useKeys } from '../app/keys';
 import { useText } from '../app/language';
-import { approve } from './approveLater';
+import { useApproveLater } from './approveLater';
 import { useProblemText } from './Problems';
 
 /** @param reasons one a line @throws ApiError */
@@ -25,18 +25,21 @@ type Props = {
   readonly onSimple?: (() => void) | undefined;
 };
 
-/** What has problems is approved with a reason, and is sent at once. */
+/** What has problems is approved with a reason. */
 export function Decision({ order, action, onDone, isPending = false, onSimple }: Props) {
   const { orders, status } = useText();
   const say = useProblemText();
+  const approveLater = useApproveLater();
   const [isOpen, setOpen] = useState(false);
   const [reason, setReason] = useState('');
   const isRejection = action === 'reject';
   const start = onSimple ?? (() => setOpen(true));
   const act = async () => {
-    await (isRejection ? reject(order.id, reason) : approve(order.id, { override: true, reason }));
+    if (isRejection) {
+      await reject(order.id, reason);
+      notifications.show({ message: status.rejected });
+    } else approveLater(order, reason);
     setOpen(false);
-    notifications.show({ message: isRejection ? status.rejected : orders.approvedAt });
     await onDone();
   };
   useKeys({ [isRejection ? 'r' : 'a']: start });

@@ -6,6 +6,7 @@ import { useEffect } from 'react';
 import { api, bodyOf, type Order } from '../api/client';
 import { useKeys } from '../app/keys';
 import { useText } from '../app/language';
+import { Names } from '../app/Rows';
 
 const TAKEN_BACK_WITHIN_MS = 8_000;
 
@@ -18,23 +19,25 @@ export const isToBeApproved = (orderId: string): boolean => waiting.has(orderId)
 export const approve = (id: string, body: { override?: boolean; reason?: string } = {}) =>
   bodyOf(api.POST('/api/v1/platform/orders/{order_id}/approve', { params: { path: { order_id: id } }, body }));
 
-/** Of an order that is validated. What comes of it is told, wherever the person is by then. */
-export function useApproveLater(): (order: Pick<Order, 'id'> & { readonly name: string }) => void {
+/** What a person calls an order. */
+export const namesOf = ({ customer_reference, id, buyer_customer_party: customer }: Order): readonly string[] =>
+  [customer_reference ?? id.slice(0, 8), customer?.name].filter((name) => typeof name === 'string');
+
+/** Of an order that is validated, with a reason if it has problems. What comes of it is told, wherever the person is by then. */
+export function useApproveLater(): (order: Order, reason?: string) => void {
   const text = useText();
   const client = useQueryClient();
-  return ({ id, name }) => {
+  return (order, reason) => {
+    const { id } = order;
     if (waiting.has(id)) return;
-    const told = { id: `approve-${id}`, withCloseButton: false, autoClose: false } as const;
+    const name = <Names key={id}>{namesOf(order)}</Names>;
+    const said = (words: string) => [`${words}: `, name];
+    const told = { id: crypto.randomUUID(), withCloseButton: false, autoClose: false } as const;
     const send = async (): Promise<void> => {
       waiting.delete(id);
       try {
-        await approve(id);
-        notifications.update({
-          ...told,
-          color: 'green',
-          message: `${text.orders.approvedAt}: ${name}`,
-          autoClose: 4_000,
-        });
+        await approve(id, reason === undefined ? {} : { override: true, reason });
+        notifications.update({ ...told, color: 'green', message: said(text.orders.approvedAt), autoClose: 4_000 });
       } catch (error) {
         const message = (
           <Text size="sm">
@@ -42,8 +45,7 @@ export function useApproveLater(): (order: Pick<Order, 'id'> & { readonly name: 
             {error instanceof Error ? error.message : String(error)}
           </Text>
         );
-        const title = text.orders.notApproved;
-        notifications.update({ ...told, color: 'red', title, message, withCloseButton: true });
+        notifications.update({ ...told, color: 'red', title: text.orders.notApproved, message, withCloseButton: true });
       }
       await client.invalidateQueries({ queryKey: ['orders'] });
     };
@@ -51,14 +53,16 @@ export function useApproveLater(): (order: Pick<Order, 'id'> & { readonly name: 
     const takeBack = (): void => {
       clearTimeout(timer);
       waiting.delete(id);
-      notifications.update({ ...told, message: `${text.orders.notApproved}: ${name}`, autoClose: 4_000 });
+      notifications.update({ ...told, message: said(text.orders.notApproved), autoClose: 4_000 });
     };
     waiting.set(id, takeBack);
     notifications.show({
       ...told,
       message: (
         <Group justify="space-between" wrap="nowrap">
-          <Text size="sm">{text.orders.toBeApproved(name)}</Text>
+          <Text size="sm">
+            {name} {text.orders.toBeApproved}
+          </Text>
           <Button size="compact-sm" variant="default" style={{ flexShrink: 0 }} onClick={takeBack}>
             {text.tables.undo}
           </Button>

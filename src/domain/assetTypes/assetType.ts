@@ -21,8 +21,6 @@ export type AssetField = {
   readonly oneOf?: readonly string[];
   /** Added by the tenant, not part of the standard. */
   readonly custom?: true;
-  /** The table of the record that its value names, and the field that has this value there. */
-  readonly refersTo?: Pick<Relationship, 'table' | 'key'>;
 };
 
 /** What people read in their language, in place of a label. */
@@ -38,6 +36,7 @@ export type Relationship = {
   readonly table: string;
   /** The referring field: of this table for belongs_to, of the other table for has_many. */
   readonly field: string;
+  /** The field referred to. */
   readonly key: string;
 };
 
@@ -53,6 +52,7 @@ export type AssetType = {
   /** In the order in which they are shown. Later releases may add fields anywhere, and remove none. */
   readonly fields: readonly AssetField[];
   readonly relationships: readonly Relationship[];
+  /** As the tenant has them. */
   readonly labels?: TableLabels;
   /** The tenant's own fields that records have no more: the past has values of them. */
   readonly retired?: readonly AssetField[];

@@ -1,0 +1,126 @@
+/** A clerk's lists: the way from one order to the next, when an approval is sent, many orders at once, what colleagues have open. */
+import type { Browser } from 'playwright-core';
+import { type Service, startService } from '../acceptance/service.js';
+import type { AssetRecord } from '../acceptance/tenant.js';
+import { startBrowser, Window } from './browser.js';
+import { addOrders, addUser } from './people.js';
+
+let service: Service;
+let browser: Browser;
+let window: Window;
+let orders: readonly AssetRecord[];
+const acme = () => service.tenant('acme');
+const statusOf = async (id = '') => (await acme().get('dyn_stock_order', id)).processing_status;
+const heading = (name: string) => window.page.getByRole('heading', { level: 1, name }).waitFor();
+const place = (text: string) => window.page.getByText(text, { exact: true }).waitFor();
+const open = (name: string) => window.page.getByRole('row', { name }).getByRole('link').click();
+const confirm = (name: string) => window.page.getByRole('dialog').getByRole('button', { name }).click();
+
+beforeAll(async () => {
+  [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
+  orders = await addOrders(acme(), 27);
+  window = await Window.open(browser, acme());
+  await window.signIn(await addUser(acme(), 'validator'));
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.dispose();
+});
+
+test('goes on over the end of a page and after a rejection; what is approved with a reason is sent after 8 seconds, if at all', async () => {
+  const { page } = window;
+  const { id } = await acme().create('dyn_stock_order', { customer_reference: 'FLAWED', delivery_date: '2020-01-06' });
+  await acme().update('dyn_stock_order', id, { processing_status: 'validated' });
+  const sent: { readonly at: number; readonly body: unknown }[] = [];
+  page.on('request', (request) => {
+    if (request.url().endsWith('/approve')) sent.push({ at: Date.now(), body: request.postDataJSON() });
+  });
+  await window.goto('/orders', 'To Validate');
+  await open('PO-025');
+  await place('25 of 28');
+  await window.press('n');
+  await place('26 of 28');
+  await window.press('r');
+  await page.getByLabel(/Why is it rejected/).fill('Ordered twice');
+  await window.screenshot('clerk-reject');
+  await confirm('Reject');
+  await heading('PO-027');
+  await place('26 of 27');
+  await window.press('n');
+  const approve = async () => {
+    await heading('FLAWED');
+    await window.press('a');
+    await page.getByLabel(/The reason/).fill('Agreed by telephone');
+    const at = Date.now();
+    await confirm('Approve');
+    await heading('PO-001');
+    return at;
+  };
+  await approve();
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('Not approved: FLAWED').waitFor();
+  await page.goBack();
+  const approvedAt = await approve();
+  await page.getByText(/^Approved: FLAWED/).waitFor();
+  expect(sent.map(({ body }) => body)).toEqual([{ override: true, reason: 'Agreed by telephone' }]);
+  expect((sent[0]?.at ?? 0) - approvedAt).toBeGreaterThanOrEqual(8_000);
+  expect(await statusOf(id)).toBe('submitted');
+  expect(await statusOf(orders[25]?.id)).toBe('rejected');
+});
+
+test('goes on among the refused; shows what a colleague has open, and what is late in red', async () => {
+  for (const { id } of orders.slice(0, 2))
+    await acme().update('dyn_stock_order', id, { processing_status: 'submit_failed', delivery_date: '2020-01-06' });
+  const colleague = await Window.open(browser, acme());
+  await colleague.signIn(await addUser(acme(), 'validator', 'anna'));
+  await colleague.goto(`/orders/${orders[1]?.id}`, /PO-002/);
+  await window.goto('/refused', 'Refused by the ERP');
+  const row = window.page.getByRole('row', { name: 'PO-002' });
+  await row.getByText('Opened by anna Smit').waitFor();
+  await row.getByText(/days ago/).waitFor();
+  expect(await window.page.evaluate("getComputedStyle(document.querySelector('tr .late')).color")).toMatch(
+    /^rgb\(2\d\d, \d\d, \d\d\)$/,
+  );
+  await open('PO-001');
+  await place('1 of 2');
+  for (const name of ['PO-002', 'PO-001']) {
+    await window.press('n');
+    await heading(name);
+  }
+  await colleague.close();
+});
+
+test('many orders are validated, or rejected; each that is not says why, and stays selected', async () => {
+  const { page } = window;
+  await window.goto('/orders?text=PO-02', 'To Validate');
+  await page.getByLabel('Select all orders of this page').check();
+  await acme().update('dyn_stock_order', String(orders[19]?.id), { processing_status: 'completed' });
+  await page.getByRole('button', { name: 'Save as validated' }).click();
+  await confirm('Save as validated');
+  await page.getByText('6 done · 1 refused').waitFor();
+  await page.getByRole('row', { name: 'PO-020 Grand Café De Brug Completed' }).waitFor();
+  await window.screenshot('clerk-validated-many');
+  await window.press('Escape');
+  await page.getByRole('button', { name: 'Reject' }).click();
+  await page.getByLabel(/Why is it rejected/).fill('Ordered twice');
+  await confirm('Reject');
+  await page.getByText('0 done · 1 refused').waitFor();
+  await page.getByRole('row', { name: 'PO-020 Grand Café De Brug Completed' }).waitFor();
+  await window.press('Escape');
+  await page.getByRole('row', { name: /PO-021.*Validated/ }).waitFor();
+});
+
+test('a list that is too long for a sort says so once, and comes back', async () => {
+  const { page } = window;
+  let asked = 0;
+  await page.route(/sort=problems/, (route) => {
+    asked += 1;
+    return route.fulfill({ status: 400, json: { message: 'Too many.', error: 'Too many.' } });
+  });
+  await window.goto('/orders', 'To Validate');
+  await page.getByRole('button', { name: 'Problems', exact: true }).click();
+  await page.getByText(/^Only 500 orders or fewer can be sorted/).waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('row', { name: 'PO-003' }).waitFor();
+  expect(asked).toBe(1);
+});
