@@ -229,7 +229,7 @@ export function everyOperation(
     platform('GET /asset-types'),
     platform('POST /asset-types'),
     platform('POST /asset-types/{table}/fields', { at: { table: 'dyn_item' } }),
-    platform('PUT /asset-types/{table}/fields/{field}', { at: { table: 'dyn_item', field: 'colour' } }),
+    platform('PUT /asset-types/{table}/fields/{field}', { at: { table: 'dyn_item', field: 'carrier_id' } }),
     platform('PUT /asset-types/{table}/labels', { at: { table: 'dyn_item' } }),
     platform('GET /tenant'),
 

@@ -1,5 +1,5 @@
 /** Chromium with the console, as a person has it: what the page complains of fails the test. */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -9,8 +9,9 @@ import type { TenantClient } from '../acceptance/tenant.js';
 import { scaled } from '../engines/timeScale.js';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-/** Screenshots of a run stay here, to be looked at. */
+/** Screenshots of a run stay here, to be looked at; those that guides show are put in their place with PICTURES=docs/pictures. */
 const SCREENSHOTS = join(process.cwd(), 'screenshots');
+const { PICTURES = '' } = process.env;
 /** How each page is looked at. In the first it is opened, and its dialogs too; axe looks at the first and the last. */
 const VIEWS = [
   { colorScheme: 'light', width: 1440 },
@@ -91,7 +92,8 @@ export class Window {
   /** A picture of what is seen. What axe finds in a dialog that is open is a complaint. */
   async screenshot(name: string): Promise<void> {
     mkdirSync(SCREENSHOTS, { recursive: true });
-    await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
+    const picture = join(PICTURES, `${name}.png`);
+    await this.page.screenshot({ path: existsSync(picture) ? picture : join(SCREENSHOTS, `${name}.png`) });
     if ((await this.page.getByRole('dialog').count()) > 0) this.complaints.push(...(await this.barriersOfDialog()));
   }
 

@@ -116,7 +116,9 @@ export function DataTable<Row extends object>(props: Props<Row>) {
             {rows.map((row, at) => (
               <Table.Tr
                 key={rowId(row)}
-                {...(onOpen === undefined ? {} : { className: 'row', onClick: () => onOpen(row) })}
+                {...(onOpen === undefined
+                  ? {}
+                  : { className: 'row', onClick: ({ target }) => (target as Element).closest('a') ?? onOpen(row) })}
                 {...(at === current ? { 'data-current': true } : {})}
               >
                 {selected !== undefined && (

@@ -96,7 +96,6 @@ type InputsDialogProps<Values> = Pick<FormDialogProps, 'title' | 'label' | 'onCl
   readonly inputs: readonly Input[];
   /** Each input has one at the beginning. */
   readonly values: Values;
-  /** When it has succeeded, the dialog closes. */
   readonly send: (values: Values) => Promise<unknown>;
   /** Below the inputs: what they come to. */
   readonly children?: (values: Values) => ReactNode;
@@ -216,28 +215,15 @@ export function Act({ label, act, variant = 'default', isDisabled = false }: Act
   );
 }
 
-type SecretProps = {
-  readonly title: string;
-  readonly values: readonly (readonly [label: string, value: string])[];
-  readonly onClose: () => void;
-  readonly children?: ReactNode;
-};
+export type Secrets = readonly (readonly [label: string, value: string])[];
 
-/** @returns what shows a secret once, and how to have it shown */
+/** @returns what shows secrets once, and how to have it shown */
 export function useSecretOnce(title: string, more?: ReactNode) {
-  const [values, show] = useState<SecretProps['values'] | undefined>();
-  const dialog = values && (
-    <SecretOnce title={title} values={values} onClose={() => show(undefined)}>
-      {more}
-    </SecretOnce>
-  );
-  return [dialog, show] as const;
-}
-
-export function SecretOnce({ title, values, onClose, children }: SecretProps) {
   const text = useText();
-  return (
-    <Modal opened onClose={onClose} title={title} closeOnClickOutside={false}>
+  const [values, show] = useState<Secrets>();
+  const close = () => show(undefined);
+  const dialog = values && (
+    <Modal opened onClose={close} title={title} closeOnClickOutside={false}>
       <Stack>
         <Alert color="yellow">{text.common.secretOnce}</Alert>
         {values.map(([label, value]) => (
@@ -263,11 +249,12 @@ export function SecretOnce({ title, values, onClose, children }: SecretProps) {
             </Group>
           </Stack>
         ))}
-        {children}
+        {more}
         <Group justify="flex-end">
-          <Button onClick={onClose}>{text.common.close}</Button>
+          <Button onClick={close}>{text.common.close}</Button>
         </Group>
       </Stack>
     </Modal>
   );
+  return [dialog, show] as const;
 }

@@ -87,8 +87,10 @@ function FiguresOfReaders() {
   const clients = useQuery(read.apiClientsQuery).data?.filter(
     (client) => Date.now() - Date.parse(client.last_used_on ?? client.created_at) > 90 * DAY_MS,
   );
-  const summaries = useQuery(read.tableSummariesQuery).data?.filter(({ kind }) => kind === 'reference') ?? [];
-  const [written] = summaries.sort((a, b) => (b.last_written_at ?? '').localeCompare(a.last_written_at ?? ''));
+  const writtenAt = new Map(useQuery(read.tableSummariesQuery).data?.map((each) => [each.name, each.last_written_at]));
+  const references = useQuery(read.assetTypesQuery).data?.filter(({ kind }) => kind === 'reference') ?? [];
+  const at = ({ name }: { readonly name: string }) => writtenAt.get(name) ?? '';
+  const [written] = references.sort((a, b) => at(b).localeCompare(at(a)));
   return (
     <>
       {webhooks.map(({ id, name, url, enabled }) => (
@@ -102,7 +104,7 @@ function FiguresOfReaders() {
       ))}
       <Figure
         label={`${tables.lastWritten}: ${written?.label}`}
-        value={<When at={written?.last_written_at} />}
+        value={<When at={written && at(written)} />}
         to="/tables"
       />
       <Figure label={home.unused} value={clients?.length} to="/api-clients" />

@@ -10,13 +10,15 @@ type Props = {
   readonly heads: readonly Head[];
   readonly rows: readonly { readonly id: string; readonly cells: readonly ReactNode[] }[];
   readonly minWidth?: number;
+  readonly none?: ReactNode;
 };
 
 const classOf = ({ isNumber, isText }: Head) =>
   isNumber === true ? { className: 'number' } : isText === true ? { className: 'text' } : {};
 
 /** It scrolls sideways where it is wider than the window, also by keys; on a phone each value has a line with its label. */
-export function Rows({ label, heads, rows, minWidth = 500 }: Props) {
+export function Rows({ label, heads, rows, minWidth = 500, none }: Props) {
+  if (rows.length === 0 && none !== undefined) return none;
   return (
     <Table.ScrollContainer className="stacked" minWidth={minWidth} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
       <Table aria-label={label}>

@@ -3,7 +3,7 @@ import { Anchor, Center } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Outlet, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { type AnyRecord, api, bodyOf, dataOf, type Role, type User } from '../api/client';
+import { type AnyRecord, type AssetField, api, bodyOf, dataOf, type Role, type User } from '../api/client';
 import * as read from '../api/queries';
 import { useTakeBack } from '../orders/approveLater';
 import { type Found, Frame, type MenuEntry, type MenuGroup } from './Frame';
@@ -100,14 +100,12 @@ function useFind(): (search: string) => Promise<readonly Found[]> {
     return { label, actions };
   };
   return async (search) => {
-    const types = await client.ensureQueryData(read.assetTypesQuery);
-    const searchable = types.filter(({ fields }) =>
-      fields.some((field) => field.type === 'String' && field.filterable),
-    );
-    const names = new Set(searchable.map(({ name }) => name));
-    const tables = (await client.ensureQueryData(read.tableSummariesQuery))
-      .filter(({ name, kind, records }) => names.has(name) && kind === 'reference' && records > 0)
-      .sort((a, b) => b.records - a.records)
+    const summaries = await client.ensureQueryData(read.tableSummariesQuery);
+    const records = new Map(summaries.map((each) => [each.name, each.records]));
+    const isSearched = ({ type, filterable }: AssetField) => type === 'String' && filterable;
+    const tables = (await client.ensureQueryData(read.assetTypesQuery))
+      .filter(({ name, kind, fields }) => kind === 'reference' && records.get(name) && fields.some(isSearched))
+      .sort((a, b) => (records.get(b.name) ?? 0) - (records.get(a.name) ?? 0))
       .slice(0, TABLES_SEARCHED);
     const query = { search, perPage: FOUND };
     const asked = [ordersWith(query), ...tables.map(({ name, label }) => recordsWith(query, name, label))];

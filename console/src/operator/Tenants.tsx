@@ -2,10 +2,9 @@
 import { Badge, Group, Progress, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import { dataOf } from '../api/client';
 import { type Column, DataTable } from '../app/DataTable';
-import { InputsDialog, Opens, SecretOnce } from '../app/Dialogs';
+import { InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
 import { useNumber, useText } from '../app/language';
 import { Listed, Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
@@ -80,10 +79,16 @@ function TenantState({ tenant }: { readonly tenant: Pick<Tenant, 'parked' | 'fil
 function NewTenant() {
   const { clients, common, signIn, tenant, users } = useText();
   const { opening } = useWords();
-  const [made, setMade] = useState<Schemas['OpenedTenant'] & { readonly name: string }>();
+  const [dialog, show] = useSecretOnce(opening.title);
   const send = async ({ name, ...more }: { name: string; admin_email: string; order_model: string }) => {
     const body = { name, ...more, admin_email: more.admin_email || undefined } as never;
-    setMade({ ...(await dataOf(api.POST('/api/v1/operator/tenants', { body }))), name });
+    const { admin, client } = await dataOf(api.POST('/api/v1/operator/tenants', { body }));
+    show([
+      [signIn.email, admin.email],
+      [users.firstPassword, admin.password],
+      [clients.id, client.client_id],
+      [clients.secret, client.client_secret],
+    ]);
   };
   return (
     <>
@@ -103,18 +108,7 @@ function NewTenant() {
           />
         )}
       </Opens>
-      {made !== undefined && (
-        <SecretOnce
-          title={made.name}
-          values={[
-            [signIn.email, made.admin.email],
-            [users.firstPassword, made.admin.password],
-            [clients.id, made.client.client_id],
-            [clients.secret, made.client.client_secret],
-          ]}
-          onClose={() => setMade(undefined)}
-        />
-      )}
+      {dialog}
     </>
   );
 }

@@ -72,7 +72,7 @@ export function nameOf({ name, customer_reference, code, value, external_id, id 
 /** Under which a record that was picked is kept, as the order has it only once it is saved. */
 export const pickedKey = (table: string, key: string) => ['picked', table, key] as const;
 
-async function recordsOf(table: string, query: object): Promise<readonly AnyRecord[]> {
+export async function recordsOf(table: string, query: object): Promise<readonly AnyRecord[]> {
   const params = { path: { table }, query };
   return (await bodyOf(api.GET('/api/v1/platform/tables/{table}/assets', { params }))).data as readonly AnyRecord[];
 }

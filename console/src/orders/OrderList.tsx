@@ -138,7 +138,7 @@ const columnsOf = (queue: Queue, { orders, common }: Words, linkTo: LinkTo): rea
     label: orders.customer,
     sort: 'customer',
     cell: (order) => (
-      <Link {...linkTo(order)} onClick={(event) => event.stopPropagation()}>
+      <Link {...linkTo(order)}>
         <Cut>{order.customer ?? order.buyer_customer_party_id ?? order.id.slice(0, 8)}</Cut>
       </Link>
     ),

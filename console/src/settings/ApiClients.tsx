@@ -38,31 +38,28 @@ export function ApiClients() {
   return (
     <Page title={text.title} actions={add}>
       <Loaded query={list}>
-        {(clients) =>
-          clients.length === 0 ? (
-            <Empty action={add}>{text.none}</Empty>
-          ) : (
-            <Rows
-              label={text.title}
-              minWidth={800}
-              heads={[
-                { label: common.name, isText: true },
-                { label: text.scopes, isText: true },
-                { label: text.lastUsed },
-                { label: common.actions },
-              ]}
-              rows={clients.map((client) => ({
-                id: client.client_id,
-                cells: [
-                  <bdi key="name">{client.name}</bdi>,
-                  client.scopes.join(', '),
-                  <LastUse key="used" {...client} />,
-                  isAdmin && <Actions key="actions" client={client} onSecret={onSecret} />,
-                ],
-              }))}
-            />
-          )
-        }
+        {(clients) => (
+          <Rows
+            label={text.title}
+            none={<Empty action={add}>{text.none}</Empty>}
+            minWidth={800}
+            heads={[
+              { label: common.name, isText: true },
+              { label: text.scopes, isText: true },
+              { label: text.lastUsed },
+              { label: common.actions },
+            ]}
+            rows={clients.map((client) => ({
+              id: client.client_id,
+              cells: [
+                <bdi key="name">{client.name}</bdi>,
+                client.scopes.join(', '),
+                <LastUse key="used" {...client} />,
+                isAdmin && <Actions key="actions" client={client} onSecret={onSecret} />,
+              ],
+            }))}
+          />
+        )}
       </Loaded>
       {dialog}
     </Page>

@@ -25,7 +25,12 @@ export function DownloadTable({ type: { name: table, fields }, filters }: Props)
     while (cursor !== undefined) {
       try {
         const query = new URLSearchParams({ ...filters, perPage: String(PAGE_SIZES[size] ?? 25), cursor });
-        const { data, links } = await pageOf(table, query);
+        const { data, links } = await bodyOf(
+          api.GET('/api/v1/platform/tables/{table}/assets', {
+            params: { path: { table }, query: Object.fromEntries(query) as object },
+            querySerializer: () => query.toString(),
+          }),
+        );
         const csv = csvOf(columns, data, decimalMark(language));
         // Each page begins with the names of the fields.
         pages.push(pages.length === 0 ? csv : csv.slice(csv.indexOf('\n') + 1));
@@ -40,14 +45,6 @@ export function DownloadTable({ type: { name: table, fields }, filters }: Props)
   };
   return <Act label={text.common.download} act={download} />;
 }
-
-const pageOf = (table: string, query: URLSearchParams) =>
-  bodyOf(
-    api.GET('/api/v1/platform/tables/{table}/assets', {
-      params: { path: { table }, query: Object.fromEntries(query) as object },
-      querySerializer: () => query.toString(),
-    }),
-  );
 
 /** Spreadsheets take a file without a byte order mark for Windows-1252. @param parts without it, as `response.text()` drops it */
 export function saveCsv(name: string, parts: readonly string[]): void {

@@ -4,8 +4,8 @@ import { useIsMutating, useMutation, useQuery, useQueryClient } from '@tanstack/
 import { getRouteApi, Link, useBlocker } from '@tanstack/react-router';
 import { unparse } from 'papaparse';
 import { useEffect, useRef, useState } from 'react';
-import { type AssetField, type AssetType, api, bodyOf } from '../api/client';
-import { tableInfoQuery } from '../api/queries';
+import type { AssetField, AssetType } from '../api/client';
+import { tableInfoQuery, tableSummariesQuery } from '../api/queries';
 import { useLanguage, useNumber, useText } from '../app/language';
 import { decimalMark, NoNumber } from '../app/numberText';
 import { Loaded, Page, Problem } from '../app/Page';
@@ -314,13 +314,8 @@ function Choice({ type, checked, isBusy, onImport }: ChoiceProps) {
   const text = useText().imports;
   const number = useNumber();
   const { created, updated, unchanged, refused } = checked;
-  const total = useQuery({
-    queryKey: ['records', type.name, 'total'],
-    queryFn: async () =>
-      (await bodyOf(api.GET('/api/v1/platform/tables/{table}/assets', { params: { path: { table: type.name } } }))).meta
-        .total,
-  });
-  const lacking = Math.max(0, (total.data ?? 0) - updated - unchanged);
+  const total = useQuery(tableSummariesQuery).data?.find(({ name }) => name === type.name)?.records ?? 0;
+  const lacking = Math.max(0, total - updated - unchanged);
   const rows = created + updated + unchanged;
   return (
     <>

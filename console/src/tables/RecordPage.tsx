@@ -1,5 +1,5 @@
 /** One record of any table, field by field, with what it refers to, now and as each of its changes left it. */
-import { Alert, Anchor, Group, Mark, Text } from '@mantine/core';
+import { Alert, Group, Mark, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { AssetType } from '../api/client';
@@ -12,6 +12,7 @@ import { useRoles } from '../app/useRoles';
 import { DeleteRecord, RecordForm, readRecord } from './RecordForm';
 import { type Change, RecordHistory } from './RecordHistory';
 import { Undo } from './Undo';
+import { useReferences } from './useReferences';
 
 export function RecordPage() {
   const { table, recordId } = getRouteApi('/tables/$table/records/$recordId').useParams();
@@ -33,9 +34,9 @@ export function RecordPage() {
                 title={now === null ? recordId : titleOf(now)}
                 actions={
                   <>
-                    <Anchor component={Link} to={`/tables/${type.name}`}>
+                    <Link to="/tables/$table" params={{ table }}>
                       {type.label}
-                    </Anchor>
+                    </Link>
                     {isAdmin && type.kind === 'reference' && read !== null && (
                       <>
                         <DeleteRecord type={type} read={read} />
@@ -61,7 +62,7 @@ export function RecordPage() {
                         </Group>
                       </Alert>
                     ) : (
-                      <Fields type={type} record={record} change={change} isNow={record === now} />
+                      <Fields type={type} record={record} change={change} />
                     )
                   }
                 </RecordHistory>
@@ -84,27 +85,19 @@ type FieldsProps = {
   readonly type: AssetType;
   readonly record: { readonly [field: string]: unknown };
   readonly change: Change | undefined;
-  readonly isNow: boolean;
 };
 
 /** What the change has changed is marked, with the value before. */
-function Fields({ type, record, change, isNow }: FieldsProps) {
+function Fields({ type, record, change }: FieldsProps) {
   const text = useText().tables;
-  const belongsTo = type.relationships.filter(({ kind }) => kind === 'belongs_to');
+  const linkOf = useReferences(type, [record]);
   const shown = (name: string) => {
     const value = valueText(record[name]);
-    const words = <Value>{value}</Value>;
-    const reference = belongsTo.find(({ field }) => isNow && value !== '' && field === name);
+    const words = linkOf(name, value) ?? <Value>{value}</Value>;
     const changed = change?.change === 'update' ? change.fields[name] : undefined;
-    const search = { filters: { [`${reference?.key} eq`]: value } } as never;
-    const link = reference && (
-      <Anchor component={Link} to={`/tables/${reference.table}`} search={search}>
-        {words}
-      </Anchor>
-    );
     return (
       <>
-        {link ?? (changed === undefined ? words : <Mark>{words}</Mark>)}
+        {changed === undefined ? words : <Mark>{words}</Mark>}
         {changed !== undefined && (
           <Text size="sm" span ml="xs">
             {text.was} <Value>{changed.from}</Value>

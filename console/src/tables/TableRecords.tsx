@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { type AnyRecord, type AssetField, type AssetType, api, bodyOf, type PageMeta } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { type Column, DataTable, Pages } from '../app/DataTable';
-import { Opens } from '../app/Dialogs';
+import { Act, Opens } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, Page, Past } from '../app/Page';
@@ -17,6 +17,7 @@ import { DownloadTable } from './DownloadTable';
 import { Fields } from './Fields';
 import { RecordForm } from './RecordForm';
 import { AddField } from './Tables';
+import { type LinkOf, useReferences } from './useReferences';
 
 const OPERATORS = ['', 'eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'null'] as const;
 const SIGNS = { eq: '=', ne: '≠', gt: '>', gte: '≥', lt: '<', lte: '≤' };
@@ -44,6 +45,7 @@ function Records({ type }: { readonly type: AssetType }) {
       search: { ...search, page: undefined, ...more } as RecordsSearch,
       replace: true,
     });
+  const clear = async () => change({ filters: undefined });
   const list = useQuery({
     queryKey: ['records', table, search],
     queryFn: async ({ signal }) => {
@@ -54,6 +56,7 @@ function Records({ type }: { readonly type: AssetType }) {
     },
     placeholderData: (before) => before,
   });
+  const linkOf = useReferences(type, (list.data?.data ?? []) as readonly AnyRecord[]);
   const then = useQuery({ ...tableInfoQuery(table, search.at), enabled: search.at !== undefined }).data;
   const ofThen = (then?.fields ?? type.fields).map((field) => {
     const label = type.fields.find(({ name }) => name === field.name)?.label;
@@ -61,7 +64,7 @@ function Records({ type }: { readonly type: AssetType }) {
   });
   const fields = ofThen.filter(({ name, list: isList }) => !isList && !SYSTEM_FIELDS.includes(name));
   const columns: readonly Column<AnyRecord>[] = [
-    ...fields.map((field, at) => columnOf(field, table, at)),
+    ...fields.map((field, at) => columnOf(field, table, at, linkOf)),
     ...(['created_at', 'updated_at'] as const).map((id) => ({
       id,
       label: id === 'created_at' ? text.common.created : text.common.changed,
@@ -104,15 +107,7 @@ function Records({ type }: { readonly type: AssetType }) {
       <Loaded query={list}>
         {({ data: rows, meta }) =>
           rows.length === 0 ? (
-            <Empty
-              action={
-                search.filters !== undefined && (
-                  <Button variant="default" onClick={() => change({ filters: undefined })}>
-                    {text.common.clearFilters}
-                  </Button>
-                )
-              }
-            >
+            <Empty action={search.filters && <Act label={text.common.clearFilters} act={clear} />}>
               {search.filters === undefined ? text.tables.noRecords : text.common.noMatch}
             </Empty>
           ) : (
@@ -146,7 +141,7 @@ const filtersOf = ({ filters = {} }: RecordsSearch): { readonly [parameter: stri
     }),
   );
 
-function columnOf(field: AssetField, table: string, at: number): Column<AnyRecord> {
+function columnOf(field: AssetField, table: string, at: number, linkOf: LinkOf): Column<AnyRecord> {
   const isNumber = field.type === 'Integer' || field.type === 'Decimal';
   return {
     id: field.name,
@@ -158,13 +153,9 @@ function columnOf(field: AssetField, table: string, at: number): Column<AnyRecor
     cell: (record) => {
       const value = valueText(record[field.name]);
       if (at > 0 && field.type.startsWith('Date')) return <When at={value} />;
-      if (at > 0) return isNumber ? value : <Cut>{value}</Cut>;
+      if (at > 0) return linkOf(field.name, value) ?? (isNumber ? value : <Cut>{value}</Cut>);
       return (
-        <Link
-          to="/tables/$table/records/$recordId"
-          params={{ table, recordId: record.id }}
-          onClick={(event) => event.stopPropagation()}
-        >
+        <Link to="/tables/$table/records/$recordId" params={{ table, recordId: record.id }}>
           <Cut>{value === '' ? record.id : value}</Cut>
         </Link>
       );

@@ -100,15 +100,20 @@ function AddTable({ onClose }: { readonly onClose: () => void }) {
 
 export function AddField({ table, onClose }: { readonly table: string; readonly onClose: () => void }) {
   const { tables: text, common } = useText();
-  const send = (body: NewField) =>
-    bodyOf(api.POST('/api/v1/platform/asset-types/{table}/fields', { params: { path: { table } }, body }));
+  const others = useQuery(assetTypesQuery).data?.filter(({ kind }) => kind === 'reference') ?? [];
+  const send = ({ type: chosen, ...more }: Omit<NewField, 'type'> & { type: string }) => {
+    const type = TYPES.find((each) => each === chosen);
+    const body = { ...more, ...(type === undefined ? { type: 'String' as const, refers_to: chosen } : { type }) };
+    return bodyOf(api.POST('/api/v1/platform/asset-types/{table}/fields', { params: { path: { table } }, body }));
+  };
+  const references = others.map(({ name: value, label }) => ({ value, label: `${text.one}: ${label}` }));
   return (
     <InputsDialog
       title={text.addField}
       label={common.add}
       inputs={[
         { name: 'name', label: text.technicalName, required: true },
-        { name: 'type', label: text.type, choices: TYPES },
+        { name: 'type', label: text.type, choices: [...TYPES, ...references] },
         ...(['required', 'filterable', 'sortable'] as const).map((name) => ({ name, label: text[name] })),
       ]}
       values={NO_FIELD}

@@ -31,7 +31,7 @@ export function DeliveryPage() {
     const { data } = await bodyOf(
       api.POST('/api/v1/platform/webhooks/{webhook_id}/deliveries/{delivery_id}/resend', { params: { path } }),
     );
-    notifications.show({ message: text.webhooks.resent(1) });
+    notifications.show({ message: text.webhooks.onItsWay });
     await navigate({
       to: '/webhooks/$webhookId/deliveries/$deliveryId',
       params: { webhookId, deliveryId: data.delivery_id },

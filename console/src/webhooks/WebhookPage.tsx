@@ -15,8 +15,6 @@ import { OrderField, OrderLink } from '../orders/OrderLink';
 import { DeliveryStateBadge, deliveriesSince, MAX_DELIVERIES, SuccessByHour } from './SuccessByHour';
 import { EVENTS, type Webhook, WebhookForm, WebhookState } from './Webhooks';
 
-type EventKind = Webhook['events'][number];
-
 const READ_EACH_MS = 5_000;
 const DAY_MS = 86_400_000;
 
@@ -36,6 +34,7 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
   const navigate = useNavigate();
   const { isAdmin } = useRoles();
   const [dialog, show] = useSecretOnce(text.webhooks.secret);
+  const onSecret = ({ secret }: { readonly secret: string }) => show([[text.webhooks.secret, secret]]);
   const leave = () => navigate({ to: '/webhooks' });
   const path = { params: { path: { webhook_id: webhook.id } } };
   const name = webhook.name || webhook.url;
@@ -69,10 +68,9 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
                 of={name}
                 why={text.webhooks.rotateWhy}
                 color="indigo"
-                act={async () => {
-                  const made = await dataOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/secret/rotate', path));
-                  show([[text.webhooks.secret, made.secret]]);
-                }}
+                act={() =>
+                  dataOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/secret/rotate', path)).then(onSecret)
+                }
               />
               <Opens label={text.webhooks.test} disabled={!webhook.enabled}>
                 {(close) => <TestDialog webhook={webhook} onClose={close} />}
@@ -95,11 +93,11 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
 
 function TestDialog({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }) {
   const text = useText().webhooks;
-  const send = async (body: { event: EventKind }) => {
+  const send = async (body: { event: Webhook['events'][number] }) => {
     await bodyOf(
       api.POST('/api/v1/platform/webhooks/{webhook_id}/test', { params: { path: { webhook_id: webhook.id } }, body }),
     );
-    notifications.show({ message: text.testSent });
+    notifications.show({ message: text.onItsWay });
   };
   return (
     <InputsDialog
@@ -122,7 +120,7 @@ function BackfillDialog({ webhook, isFailed, onClose }: BackfillProps) {
   const send = async (body: typeof values) => {
     const params = { path: { webhook_id: webhook.id } };
     await bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/backfill', { params, body }));
-    notifications.show({ message: text.backfillSent });
+    notifications.show({ message: text.onItsWay });
   };
   return (
     <InputsDialog
@@ -143,10 +141,9 @@ function BackfillDialog({ webhook, isFailed, onClose }: BackfillProps) {
 }
 
 type Backfill = { readonly from: string; readonly events: Webhook['events']; readonly failed_only: boolean };
-type FoundProps = { readonly webhookId: string; readonly asked: Backfill };
-
 /** How many deliveries there are since then. */
-function Found({ webhookId, asked: { from, events, failed_only: failedOnly } }: FoundProps) {
+function Found({ webhookId, asked }: { readonly webhookId: string; readonly asked: Backfill }) {
+  const { from, events, failed_only: failedOnly } = asked;
   const text = useText().webhooks;
   const number = useNumber();
   const found = useQuery({

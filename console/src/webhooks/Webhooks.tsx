@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { api, bodyOf, dataOf, type Schemas } from '../api/client';
 import { webhooksQuery } from '../api/queries';
-import { InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
+import { InputsDialog, Opens, type Secrets, useSecretOnce } from '../app/Dialogs';
 import { useText } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Cut, Rows } from '../app/Rows';
@@ -37,35 +37,32 @@ export function Webhooks() {
   return (
     <Page title={text.webhooks.title} actions={add}>
       <Loaded query={useQuery(webhooksQuery)}>
-        {(webhooks) =>
-          webhooks.length === 0 ? (
-            <Empty action={add}>{text.webhooks.none}</Empty>
-          ) : (
-            <Rows
-              label={text.webhooks.title}
-              heads={[
-                { label: text.common.name },
-                { label: text.webhooks.events, isText: true },
-                { label: text.webhooks.lastDay },
-                { label: text.common.status },
-              ]}
-              rows={webhooks.map((webhook) => ({
-                id: webhook.id,
-                cells: [
-                  <div key="name">
-                    <Link to="/webhooks/$webhookId" params={{ webhookId: webhook.id }}>
-                      <Cut>{webhook.name || webhook.id}</Cut>
-                    </Link>
-                    <Cut>{webhook.url}</Cut>
-                  </div>,
-                  webhook.events.join(', '),
-                  <Health key="health" webhookId={webhook.id} />,
-                  <WebhookState key="state" webhook={webhook} />,
-                ],
-              }))}
-            />
-          )
-        }
+        {(webhooks) => (
+          <Rows
+            label={text.webhooks.title}
+            none={<Empty action={add}>{text.webhooks.none}</Empty>}
+            heads={[
+              { label: text.common.name },
+              { label: text.webhooks.events, isText: true },
+              { label: text.webhooks.lastDay },
+              { label: text.common.status },
+            ]}
+            rows={webhooks.map((webhook) => ({
+              id: webhook.id,
+              cells: [
+                <div key="name">
+                  <Link to="/webhooks/$webhookId" params={{ webhookId: webhook.id }}>
+                    <Cut>{webhook.name || webhook.id}</Cut>
+                  </Link>
+                  <Cut>{webhook.url}</Cut>
+                </div>,
+                webhook.events.join(', '),
+                <Health key="health" webhookId={webhook.id} />,
+                <WebhookState key="state" webhook={webhook} />,
+              ],
+            }))}
+          />
+        )}
       </Loaded>
       {dialog}
     </Page>
@@ -89,7 +86,7 @@ export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
 type FormProps = {
   readonly webhook?: Webhook;
   readonly onClose: () => void;
-  readonly onAdded: ReturnType<typeof useSecretOnce>[1];
+  readonly onAdded: (made: Secrets) => void;
 };
 
 /** Adds a webhook, or changes the one that is given. */

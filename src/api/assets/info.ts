@@ -33,16 +33,15 @@ const fieldView = json.view<DescribedField>({
   filterable: json.truth,
   sortable: json.truth,
   read_only: [json.truth, ({ readOnly }) => readOnly === true],
-  max_length: [{ type: ['integer', 'null'], description: 'In characters.' }, maxLengthOf],
+  max_length: [
+    { type: ['integer', 'null'], description: 'In characters.' },
+    ({ type, maxLength = fieldRules(type).maxLength }) => maxLength ?? null,
+  ],
   format: json.nullableText,
   list: [json.truth, ({ list }) => list === true],
   one_of: json.orNull(json.listOf(json.text)),
   custom: [{ type: 'boolean', description: 'Added by the organisation.' }, ({ custom }) => custom === true],
 });
-
-function maxLengthOf({ type, maxLength = fieldRules(type).maxLength }: AssetField): number | null {
-  return maxLength ?? null;
-}
 
 const systemField = { required: false, nullable: false, filterable: false, sortable: false, readOnly: true } as const;
 const timeField = { ...systemField, type: 'DateTime', unique: false, sortable: true } as const;
@@ -53,6 +52,9 @@ const SYSTEM_FIELDS: readonly DescribedField[] = [
   { ...timeField, name: 'created_at', label: 'Created at' },
   { ...timeField, name: 'updated_at', label: 'Updated at' },
 ];
+
+const referenceOf = ({ name, refersTo }: AssetField) =>
+  refersTo === undefined ? [] : [{ name, kind: 'belongs_to', ...refersTo, field: name }];
 
 const shownField = (field: AssetField) => fieldView.show({ ...field, nullable: !field.required, unique: false });
 
@@ -71,7 +73,10 @@ const assetTypeView = json.view<AssetType>({
       ...fields.map((field) => ({ ...shownField(field), unique: field.name === uniqueField })),
     ],
   ],
-  relationships: json.listOf(json.ref('AssetRelationship')),
+  relationships: [
+    json.listOf(json.ref('AssetRelationship')),
+    ({ relationships, fields }) => [...relationships, ...fields.flatMap(referenceOf)],
+  ],
   labels: [json.ref('AssetLabels'), ({ labels = { table: {}, fields: {} } }) => labels],
   retired: [
     { ...json.listOf(json.ref('AssetField')), description: 'Fields of which only the past has values.' },
@@ -87,6 +92,8 @@ const assetTypeView = json.view<AssetType>({
     }),
   ],
 });
+
+const DESCRIBED = { ...headingView.properties, ...assetTypeView.properties };
 
 /** The schema of an asset, for info and the console. */
 export const describeAsset = (assetType: AssetType): object => ({
@@ -107,12 +114,8 @@ export const assetInfo: Resource = {
       links: json.ref('AssetLinks'),
     }),
     AssetLinks: json.closedObject({ info: json.link, assets: json.link }),
-    AssetType: json.closedObject({ ...headingView.properties, ...assetTypeView.properties }),
-    AssetInfo: json.closedObject({
-      ...headingView.properties,
-      ...assetTypeView.properties,
-      links: json.ref('AssetLinks'),
-    }),
+    AssetType: json.closedObject(DESCRIBED),
+    AssetInfo: json.closedObject({ ...DESCRIBED, links: json.ref('AssetLinks') }),
     AssetField: fieldView.schema,
     AssetLabels: json.closedObject({ table: LABELS, fields: { type: 'object', additionalProperties: LABELS } }),
     AssetRelationship: json.closedObject({

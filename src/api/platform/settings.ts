@@ -27,11 +27,7 @@ import { type QuotaUses, quotaSchemas, quotaUses } from '../quotas.js';
 import { dataReply, type Handler, listReply, pathText, type Reply, type Resource } from '../routes/operation.js';
 
 const integer = (least: number, most: number) =>
-  z
-    .number('must be a number.')
-    .int('must be an integer.')
-    .min(least, `must be at least ${least}.`)
-    .max(most, `must be at most ${most}.`);
+  z.int('must be an integer.').min(least, `must be at least ${least}.`).max(most, `must be at most ${most}.`);
 const rate = integer(1, 1_000_000);
 
 const settingsBody = z
@@ -65,12 +61,11 @@ const tenantView = json.view<ShownTenant>({
   order_model: json.oneOf(ORDER_MODELS),
   rate_limit: [
     json.orNull(json.ref('RateLimit')),
-    ({ rateLimit }) => (rateLimit === undefined ? null : { per_second: rateLimit.perSecond, burst: rateLimit.burst }),
+    ({ rateLimit }) => (rateLimit ? { per_second: rateLimit.perSecond, burst: rateLimit.burst } : null),
   ],
   clean_up_guard: [
     json.orNull(json.ref('CleanUpGuard')),
-    ({ cleanUpGuard: guard }) =>
-      guard === undefined ? null : { max_percent: guard.maxPercent, min_records: guard.minRecords ?? 0 },
+    ({ cleanUpGuard: guard }) => (guard ? { max_percent: guard.maxPercent, min_records: guard.minRecords ?? 0 } : null),
   ],
   quotas: [json.ref('Quotas'), ({ quotaUses }) => quotaUses],
 });
@@ -83,9 +78,9 @@ const changed = ({ tenant, position }: DirectoryChange, table: string): Reply =>
   dataReply(describeAsset(known(tenant?.assetTypes, table, 'table')), { written: position });
 
 const changing =
-  (change: DirectoryWrite<[table: string, body: unknown]>): Handler =>
-  async ({ commands }, { caller, path: { table }, body }) =>
-    changed(await change(commands, caller, table, body), table);
+  (change: DirectoryWrite<[table: string, body: unknown, field: string]>): Handler =>
+  async ({ commands }, { caller, path: { table, id }, body }) =>
+    changed(await change(commands, caller, table, body, id), table);
 
 export const settings: Resource = {
   tag: 'settings',
@@ -125,11 +120,11 @@ export const settings: Resource = {
       summary: 'Add a field to a reference table',
       allow: 'admins',
       body: json.bodyOf(fieldBody, {
-        name: 'colour',
+        name: 'carrier_id',
         type: 'String',
         filterable: true,
         sortable: true,
-        max_length: 32,
+        refers_to: 'dyn_party',
       }),
       status: 201,
       answer: json.one('AssetType'),
@@ -139,13 +134,11 @@ export const settings: Resource = {
       id: 'retireField',
       summary: 'Retire a field that was added, or take it back',
       description:
-        'Records have it no more, and bodies that name it are refused; history, `at=` and `compare` go on showing its values. Taken back, it has them again. Its name is not given again.',
+        'Bodies that name it are refused; history, `at=` and `compare` go on showing its values. Taken back, it has them again.',
       allow: 'admins',
       body: json.bodyOf(retiredBody, { retired: true }),
       answer: json.one('AssetType'),
-      async handle(api, { caller, path: { table, id }, body }) {
-        return changed(await retireAssetField(api.commands, caller, table, id, body), table);
-      },
+      handle: changing(retireAssetField),
     },
     'PUT /asset-types/:table/labels': {
       id: 'setLabels',

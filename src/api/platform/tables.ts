@@ -3,7 +3,6 @@
  * integrators do with reference tables, and delete single records. What API clients do as well has their handlers.
  */
 import { NotSupportedError } from '../../commands/context.js';
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { SpaceState } from '../../ports/rowStore.js';
 import { compare } from '../assets/compare.js';
 import { history } from '../assets/history.js';
@@ -67,12 +66,10 @@ function forPeople({ operations, pathParameters }: Resource): Resource {
 }
 
 /** `state` is undefined before the first write. */
-type Summarized = { readonly table: AssetType; readonly state: SpaceState | undefined };
+type Summarized = { readonly name: string; readonly state: SpaceState | undefined };
 
 const tableSummary = json.view<Summarized>({
-  name: [json.text, ({ table }) => table.name],
-  label: [json.text, ({ table }) => table.label],
-  kind: [json.oneOf(['reference', 'master']), ({ table }) => (table.supportingData ? 'reference' : 'master')],
+  name: json.text,
   records: [json.count, ({ state }) => state?.rows ?? 0],
   last_written_at: [json.orNull(json.timestamp), ({ state }) => state?.lastEventAt || null],
 });
@@ -88,8 +85,8 @@ const ofPeople: Resource = {
       answer: json.all('TableSummary'),
       async handle({ rows }, { tenant }) {
         const spaces = await rows.spaces(tenant.name);
-        return listReply(tenant.assetTypes.values(), (table) =>
-          tableSummary.show({ table, state: spaces?.get(table.name)?.state }),
+        return listReply(tenant.assetTypes.keys(), (name) =>
+          tableSummary.show({ name, state: spaces?.get(name)?.state }),
         );
       },
     },

@@ -75,7 +75,7 @@ export const users: Resource = {
       answer: json.one('UserWithPassword'),
       async handle({ commands }, { caller, body }) {
         const { id, tenant, password } = await addUser(commands, caller, body);
-        return dataReply({ ...viewOf(tenant, id), ...(password === undefined ? {} : { password }) });
+        return dataReply({ ...viewOf(tenant, id), ...(password && { password }) });
       },
     },
     'PUT /users/:id': {

@@ -7,9 +7,9 @@ import { dateTime } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
 import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
 import { known } from '../../commands/tables.js';
-import { loadDelivery } from '../../commands/webhooks/deliveryStream.js';
 import {
   backfillBody,
+  deliveryTo,
   requestBackfill,
   resendDelivery,
   sendTestEvent,
@@ -33,18 +33,8 @@ import { lastingHeaders, makeBody, sha256Of } from '../../webhooks/webhookReques
 import { limitOf, revisionCursor } from '../assets/listQuery.js';
 import { untilShown } from '../assets/moments.js';
 import { linkedReply } from '../assets/pages.js';
-import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
-import {
-  type Call,
-  CHANGES,
-  dataReply,
-  listReply,
-  noContent,
-  pathText,
-  type Reply,
-  type Resource,
-} from '../routes/operation.js';
+import { CHANGES, dataReply, listReply, noContent, pathText, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 
 const CAUSES: readonly DisabledCause[] = ['admin', 'gone', 'failing'];
@@ -106,19 +96,9 @@ const deliveryQuery = z.object({
   limit: limitOf(100),
 });
 
-/** Its entry in the log. @throws NotFoundError */
-async function found({ queries }: Api, { tenant, path: { id, deliveryId } }: Call) {
-  const entry = await queries.deliveries.delivery(tenant.name, deliveryId.toLowerCase());
-  if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
-  return entry;
-}
-
-/** @throws HttpError 404 */
-const webhookOf = (tenant: Tenant | undefined, id: string): Webhook => known(tenant?.webhooks, id, 'webhook');
-
 /** The webhook after a change, which the directory may not know yet; with its new secret if there is one. */
 function changedReply({ tenant, secret }: DirectoryChange & Partial<NewSecret>, id: string): Reply {
-  const shown = webhookView.show(webhookOf(tenant, id));
+  const shown = webhookView.show(known(tenant?.webhooks, id, 'webhook'));
   return dataReply(secret === undefined ? shown : { ...shown, secret });
 }
 
@@ -159,7 +139,7 @@ export const webhooks: Resource = {
       summary: 'One webhook',
       allow: 'adminsAndAuditors',
       answer: json.one('Webhook'),
-      handle: (_api, { tenant, path: { id } }) => dataReply(webhookView.show(webhookOf(tenant, id))),
+      handle: (_api, { tenant, path: { id } }) => dataReply(webhookView.show(known(tenant.webhooks, id, 'webhook'))),
     },
     'PUT /webhooks/:id': {
       id: 'changeWebhook',
@@ -213,10 +193,12 @@ export const webhooks: Resource = {
       summary: 'One delivery',
       allow: 'adminsAndAuditors',
       answer: json.one('Delivery'),
-      async handle(api, call) {
+      async handle(api, { tenant, path: { id, deliveryId } }) {
         // It may have been asked for a moment ago, by a resend or a test.
-        await untilShown(api, call.tenant.name);
-        return dataReply(shownDelivery(call.tenant, await found(api, call)));
+        await untilShown(api, tenant.name);
+        const entry = await api.queries.deliveries.delivery(tenant.name, deliveryId.toLowerCase());
+        if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
+        return dataReply(shownDelivery(tenant, entry));
       },
     },
     'GET /webhooks/:id/deliveries/:deliveryId/body': {
@@ -227,14 +209,11 @@ export const webhooks: Resource = {
         'Made again from the log, as the next attempt would be. What an attempt sent was the same if its body_sha256 is this sha256.',
       allow: 'adminsAndAuditors',
       answer: json.one('DeliveryBody'),
-      async handle(api, call) {
-        const { tenant } = call;
-        const { id: deliveryId, webhookId } = await found(api, call);
-        const loaded = await loadDelivery(api.commands.eventStore, { tenant: tenant.name, deliveryId });
-        if (loaded === undefined) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
-        const { customData = {} } = tenant.webhooks.get(webhookId) ?? {};
-        const body = await makeBody(api.commands, tenant, { customData }, loaded.delivery.subject);
-        const headers = lastingHeaders(loaded, api.version);
+      async handle({ commands, version }, { tenant, caller, path: { id, deliveryId } }) {
+        const loaded = await deliveryTo(commands, caller, id, deliveryId);
+        const { customData = {} } = tenant.webhooks.get(id) ?? {};
+        const body = await makeBody(commands, tenant, { customData }, loaded.delivery.subject);
+        const headers = lastingHeaders(loaded, version);
         return dataReply({ headers, body: body.toString(), sha256: sha256Of(body) });
       },
     },

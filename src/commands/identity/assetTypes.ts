@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type AssetField, type AssetType, labelOf, SYSTEM_FIELDS } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES, fieldRules } from '../../domain/assetTypes/fieldTypes.js';
 import { boundedList } from '../../domain/boundedList.js';
+import type { Tables } from '../../domain/identity/tenantTables.js';
 import { MAX_FIELDS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH, MAX_TABLES } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { tenantStream } from '../../domain/streams.js';
@@ -30,6 +31,7 @@ export const fieldBody = z
     filterable: truth,
     sortable: truth,
     max_length: z.int('must be an integer.').min(1, 'must be at least 1.').optional(),
+    refers_to: shortText.optional(),
   })
   .refine(({ type, max_length: max = 0 }) => max <= (fieldRules(type).maxLength ?? MAX_STRING_LENGTH), {
     path: ['max_length'],
@@ -50,6 +52,9 @@ export const tableBody = z.strictObject({
   fields: boundedList(fieldBody, MAX_FIELDS, 'fields'),
 });
 
+type NewField = z.output<typeof fieldBody>;
+type NewTable = z.output<typeof tableBody>;
+
 const labels = z.strictObject({ en: shortText, nl: shortText }).partial();
 
 export const labelsBody = z.strictObject({
@@ -65,8 +70,9 @@ const refuseIf = (isWrong: boolean, field: string, message: string): void => {
 
 /** @throws ValidationError (also for a name in use, or Master Data); NotFoundError */
 export const addAssetField: DirectoryWrite<[table: string, body: unknown]> = async (commands, caller, table, body) => {
-  const field = toField(parseBody(fieldBody, body));
+  const input = parseBody(fieldBody, body);
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
+    const field = toField(input, tenant.assetTypes);
     const { supportingData, fields, retired = [] } = assetTypeOf(tenant, table);
     const all = [...fields, ...retired];
     const names = [...SYSTEM_FIELDS, ...all.map(({ name }) => name)];
@@ -79,8 +85,9 @@ export const addAssetField: DirectoryWrite<[table: string, body: unknown]> = asy
 
 /** @throws ValidationError (also for a name in use, or a unique field that is not among the fields) */
 export const addAssetTable: DirectoryWrite<[body: unknown]> = async (commands, caller, body) => {
-  const assetType = toAssetType(parseBody(tableBody, body));
+  const input = parseBody(tableBody, body);
   return writeDirectory(commands, caller, tenantStream(caller.tenant), ({ assetTypes }) => {
+    const assetType = toAssetType(input, assetTypes);
     refuseIf(assetTypes.has(assetType.name), 'name', `There is an asset ${assetType.name} already.`);
     refuseIf(assetTypes.size >= MAX_TABLES, 'name', `There are ${MAX_TABLES} assets; no more fit.`);
     return [{ type: 'AssetTableAdded', data: { assetType } }];
@@ -92,12 +99,12 @@ export const addAssetTable: DirectoryWrite<[body: unknown]> = async (commands, c
  * @param body `{ retired }`
  * @throws ValidationError for any other field; NotFoundError
  */
-export const retireAssetField: DirectoryWrite<[table: string, name: string, body: unknown]> = async (
+export const retireAssetField: DirectoryWrite<[table: string, body: unknown, name: string]> = async (
   commands,
   caller,
   table,
-  name,
   body,
+  name,
 ) => {
   const { retired: isRetired } = parseBody(retiredBody, body);
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
@@ -127,14 +134,18 @@ export const labelAssetType: DirectoryWrite<[table: string, body: unknown]> = as
   });
 };
 
-const toField = ({ max_length: maxLength, label, ...input }: z.output<typeof fieldBody>): AssetField => ({
-  ...input,
-  label: label ?? labelOf(input.name),
-  ...(maxLength === undefined ? {} : { maxLength }),
-  custom: true,
-});
+/** A reference is by the other table's unique field, as programs and files have it. */
+function toField(
+  { max_length: maxLength, label, refers_to: table = '', ...input }: NewField,
+  tables: Tables,
+): AssetField {
+  const key = input.type === 'String' && tables.get(table)?.uniqueField;
+  refuseIf(table !== '' && !key, 'refers_to', 'A String can refer to a reference table.');
+  const more = { ...(maxLength && { maxLength }), ...(key && { refersTo: { table, key } }) };
+  return { ...input, label: label ?? labelOf(input.name), ...more, custom: true };
+}
 
-function toAssetType({ name, label, description, unique_field: uniqueField, fields }: z.output<typeof tableBody>) {
+function toAssetType({ name, label, description, unique_field: uniqueField, fields }: NewTable, tables: Tables) {
   const names = [...SYSTEM_FIELDS, ...fields.map((field) => field.name)];
   const twice = names.find((each, index) => names.indexOf(each) !== index);
   refuseIf(twice !== undefined, 'fields', `The field ${twice} is given twice, or is a system field.`);
@@ -147,7 +158,7 @@ function toAssetType({ name, label, description, unique_field: uniqueField, fiel
     supportingData: true,
     role: 'reference',
     uniqueField,
-    fields: fields.map(toField),
+    fields: fields.map((field) => toField(field, tables)),
     relationships: [],
     custom: true,
   } as const satisfies AssetType;

@@ -27,14 +27,18 @@ export async function resendDelivery(
   webhookId: string,
   deliveryId: string,
 ): Promise<string> {
-  const { tenant } = caller;
-  const id = deliveryId.toLowerCase();
-  const sent = validate(id) ? await loadDelivery(commands.eventStore, { tenant, deliveryId: id }) : undefined;
-  if (sent?.delivery.subject.webhookId !== webhookId)
-    throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
+  const sent = await deliveryTo(commands, caller, webhookId, deliveryId);
   const { after: _, ...subject } = sent.delivery.subject;
   const purpose = subject.purpose === 'test' ? 'test' : 'resend';
-  return request(commands, caller, { ...subject, purpose, messageId: subject.messageId ?? id });
+  return request(commands, caller, { ...subject, purpose, messageId: subject.messageId ?? sent.deliveryId });
+}
+
+/** The delivery as the log has it. @throws NotFoundError */
+export async function deliveryTo({ eventStore }: DirectoryCommands, { tenant }: Caller, webhookId: string, id: string) {
+  const deliveryId = id.toLowerCase();
+  const loaded = validate(deliveryId) ? await loadDelivery(eventStore, { tenant, deliveryId }) : undefined;
+  if (loaded?.delivery.subject.webhookId === webhookId) return loaded;
+  throw new NotFoundError(`There is no delivery ${id} to this webhook.`);
 }
 
 /**
@@ -59,12 +63,7 @@ export async function requestBackfill(
 }
 
 /** Sends an example of this kind of event, whether the webhook subscribes to it or not. */
-export function sendTestEvent(
-  commands: DirectoryCommands,
-  caller: Caller,
-  webhookId: string,
-  body: unknown,
-): Promise<string> {
+export function sendTestEvent(commands: DirectoryCommands, caller: Caller, webhookId: string, body: unknown) {
   const { event: kind } = parseBody(testEventBody, body);
   const noSource = { orderId: '', sourceEventId: '', sourceRevision: 0 };
   return request(commands, caller, { webhookId, kind, ...noSource, purpose: 'test' });

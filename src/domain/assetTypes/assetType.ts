@@ -21,6 +21,8 @@ export type AssetField = {
   readonly oneOf?: readonly string[];
   /** Added by the tenant, not part of the standard. */
   readonly custom?: true;
+  /** The table of the record that its value names, and the field that has this value there. */
+  readonly refersTo?: Pick<Relationship, 'table' | 'key'>;
 };
 
 /** What people read in their language, in place of a label. */
@@ -36,7 +38,6 @@ export type Relationship = {
   readonly table: string;
   /** The referring field: of this table for belongs_to, of the other table for has_many. */
   readonly field: string;
-  /** The field referred to. */
   readonly key: string;
 };
 
@@ -52,7 +53,6 @@ export type AssetType = {
   /** In the order in which they are shown. Later releases may add fields anywhere, and remove none. */
   readonly fields: readonly AssetField[];
   readonly relationships: readonly Relationship[];
-  /** As the tenant has them. */
   readonly labels?: TableLabels;
   /** The tenant's own fields that records have no more: the past has values of them. */
   readonly retired?: readonly AssetField[];

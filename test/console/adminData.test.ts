@@ -1,0 +1,104 @@
+/** The admin's data: a table that refers to another, an import of several batches, and what dialogs say that take something away. */
+import { readFileSync } from 'node:fs';
+import type { Browser } from 'playwright-core';
+import { addWebhook } from '../acceptance/export.js';
+import { type Service, startService } from '../acceptance/service.js';
+import { startBrowser, Window } from './browser.js';
+import { addOrders, addUser } from './people.js';
+
+let service: Service;
+let browser: Browser;
+let window: Window;
+const acme = () => service.tenant('acme');
+
+beforeAll(async () => {
+  [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
+  await addOrders(acme(), 1);
+  const fields = [{ name: 'code', type: 'String', required: true, filterable: true }];
+  await acme().platformData('POST', '/asset-types', { name: 'dyn_route', unique_field: 'code', fields });
+  window = await Window.open(browser, acme());
+  await window.signIn(acme().admin);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.dispose();
+});
+
+test('a field that refers to another table: its record is looked up, and shown by its name with a link', async () => {
+  const { page } = window;
+  await window.goto('/tables/dyn_route', 'Route');
+  await page.getByRole('button', { name: 'Add a field' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name in the API').fill('customer_id');
+  await dialog.getByRole('combobox', { name: 'Type' }).click();
+  await page.getByRole('option', { name: 'Table: Parties' }).click();
+  await window.screenshot('admin-reference-field');
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Add a record' }).click();
+  await dialog.getByLabel('Code').fill('R1');
+  await dialog.getByRole('combobox', { name: 'Customer' }).fill('brug');
+  await page.getByRole('option', { name: /De Brug/ }).click();
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByRole('link', { name: 'Grand Café De Brug' }).waitFor();
+  await window.screenshot('admin-reference');
+  expect((await acme().list('dyn_route')).data).toMatchObject([{ code: 'R1', customer_id: 'C1' }]);
+  await page.getByRole('link', { name: 'R1' }).click();
+  await page.getByRole('table', { name: 'Route' }).getByRole('link', { name: 'Grand Café De Brug' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Grand Café De Brug' }).waitFor();
+  // Lines of orders have the ids of what they name.
+  await window.goto('/tables/dyn_order_line', 'Order lines');
+  await page.getByRole('link', { name: 'Coffee beans 1 kg' }).waitFor();
+  expect(window.complaints).toEqual([]);
+});
+
+test('an import of several batches and a clean-up: refused rows are a file, and one step undoes all of it', async () => {
+  const { page } = window;
+  await window.goto('/tables/dyn_item/import', /Import a file/);
+  const check = async (rows: readonly string[]) => {
+    const buffer = Buffer.from(['external_id,name', ...rows].join('\n'));
+    await page.locator('input[type=file]').setInputFiles({ name: 'export.csv', mimeType: 'text/csv', buffer });
+    await page.getByRole('button', { name: 'Check the file' }).click();
+  };
+  const rows = Array.from({ length: 1_200 }, (_, n) => `X${n},Item ${n}`);
+  await check([...rows, 'X1,twice', 'X2,twice', ',no key']);
+  await page.getByRole('row', { name: /An earlier row has the same key.*2 1202, 1203$/ }).waitFor();
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download the refused rows' }).click(),
+  ]);
+  expect(readFileSync(await file.path(), 'utf8').split('\r\n')).toHaveLength(4);
+  await page.reload();
+  await check(rows);
+  await page.getByLabel('Also delete the records that the file lacks (now 2)').check();
+  await page.getByRole('button', { name: 'Import 1,200 rows' }).click();
+  await page.getByRole('button', { name: 'Delete 2 records' }).click();
+  await page.getByText('The import is complete.').waitFor();
+  expect((await acme().list('dyn_item')).meta.total).toBe(1_200);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByRole('dialog', { name: 'Undo: export.csv' }).getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('Deleted, as it had created them: 1,200 records').waitFor();
+  expect((await acme().list('dyn_item')).meta.total).toBe(2);
+});
+
+test('each dialog that takes something away names it', async () => {
+  const { page } = window;
+  const webhook = await addWebhook(acme(), 'https://example.com/hook', { name: 'ERP' });
+  await acme().platformData('POST', '/api-clients', { name: 'Sheet' });
+  await addUser(acme(), 'validator', 'Vera');
+  const { data } = await acme().list('dyn_route');
+  for (const [path, row, button, name] of [
+    [`/tables/dyn_route/records/${data[0]?.id}`, undefined, 'Delete', 'R1'],
+    [`/webhooks/${webhook.id}`, undefined, 'Remove', 'ERP'],
+    [`/webhooks/${webhook.id}`, undefined, 'Disable', 'ERP'],
+    ['/api-clients', /Sheet/, 'Remove', 'Sheet'],
+    ['/api-clients', /Sheet/, 'Replace the secret at once', 'Sheet'],
+    ['/users', /Vera/, 'Remove', 'Vera Smit'],
+    ['/users', /Vera/, 'Reset the password', 'vera@example.com'],
+  ] as const) {
+    await window.goto(path, /./);
+    const place = row === undefined ? page.getByRole('main') : page.getByRole('row', { name: row });
+    await place.getByRole('button', { name: button, exact: true }).click();
+    await page.getByRole('dialog', { name: `${button}: ${name}`, exact: true }).waitFor();
+  }
+});
