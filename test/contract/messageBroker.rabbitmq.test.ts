@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { connect } from 'amqplib';
+import { connect, type Options } from 'amqplib';
 import { openRabbitMqBroker } from '#app/adapters/broker/rabbitmq/broker.js';
 import { checkpointQueue } from '#app/adapters/broker/rabbitmq/queues.js';
 import { describeEngine } from '../engines/describeEngine.js';
@@ -82,6 +82,28 @@ describeEngine('rabbitmq', 'the broker contract on RabbitMQ', rabbitMqMissing(),
     await published(broker, queue, 'b');
     await consumer.arrived(2);
     await consumer.stop();
+    await broker.close();
+  });
+
+  test.each<[Options.AssertQueue]>([
+    // As an operator, or an earlier release, has made it.
+    [{ durable: true }],
+    [{ durable: true, arguments: { 'x-queue-type': 'classic' } }],
+    [{ durable: true, arguments: { 'x-queue-type': 'quorum', 'x-quorum-initial-group-size': 1, 'x-max-length': 500 } }],
+  ])('a queue made with %j is used as it is', async (options) => {
+    const queue = newQueue();
+    const connection = await connect(rabbitMq.url);
+    const prefix = new URL(rabbitMq.url).searchParams.get('queue_prefix') ?? '';
+    await (await connection.createChannel()).assertQueue(prefix + queue, options);
+    await connection.close();
+    const broker = await openRabbitMqBroker({ url: rabbitMq.url });
+    await broker.publish(queue, [{ id: 'a', body: 1 }]);
+    const consumer = consume(broker, queue, ({ redeliveries }) =>
+      redeliveries === 0 ? { kind: 'retry', delayMs: 50 } : done(),
+    );
+    await consumer.arrived(2);
+    await consumer.stop();
+    await untilDepth(broker, queue, { ready: 0, delayed: 0 });
     await broker.close();
   });
 });

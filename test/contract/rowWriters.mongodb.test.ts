@@ -15,7 +15,6 @@ import {
   type StoredRow,
 } from '#app/ports/rowStore.js';
 import { describeEngine } from '../engines/describeEngine.js';
-import { freePort } from '../engines/freePort.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
 import { TcpProxy } from '../engines/tcpProxy.js';
 import { MemoryRows } from '../support/memoryRows.js';
@@ -291,13 +290,5 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     });
     await expect(insert).rejects.toThrow(RowsUnavailableError);
     await connection.close();
-  });
-
-  test('both sides open while the server is away, and say so when they are used', async () => {
-    const url = `mongodb://127.0.0.1:${await freePort()}/?readPreference=secondary&w=0`;
-    const [writer, reads] = [openMongoRowWriter({ url }), openMongoRowReads({ url })];
-    await expect(reads.progress('acme')).rejects.toThrow(RowsUnavailableError);
-    await expect(writer.apply('acme', { writes: [], position: 1 })).rejects.toThrow(RowsUnavailableError);
-    await Promise.all([writer.close(), reads.close()]);
   });
 });

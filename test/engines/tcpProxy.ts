@@ -8,7 +8,6 @@ export class TcpProxy {
   readonly #target: number;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  readonly #lost = new WeakSet<Socket>();
   /** What each frozen direction waits for. */
   readonly #frozen = new Map<Direction, { readonly thawed: Promise<void>; readonly thaw: () => void }>();
   #bytesUntilCut = Number.POSITIVE_INFINITY;
@@ -57,11 +56,6 @@ export class TcpProxy {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 
-  /** As when the network is cut: what is sent on today's connections is lost, both ways, and nobody is told. New ones pass. */
-  lose(): void {
-    for (const socket of this.#sockets) this.#lost.add(socket);
-  }
-
   async dispose(): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();
@@ -87,12 +81,12 @@ export class TcpProxy {
     try {
       for await (const bytes of from) {
         await this.#frozen.get(direction)?.thawed;
-        if (!this.#lost.has(to)) await this.#write(to, bytes, direction);
+        await this.#write(to, bytes, direction);
       }
-      if (!this.#lost.has(to)) to.end();
+      to.end();
     } catch {
       // One side was broken off.
-      if (!this.#lost.has(to)) to.destroy();
+      to.destroy();
     }
   }
 

@@ -4,7 +4,6 @@ import type { Answer } from '../acceptance/http.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { ENGINE_START_MS, MongoDbServer, mongoDbServerMissing } from '../engines/mongodb.js';
-import { TcpProxy } from '../engines/tcpProxy.js';
 import { scaled } from '../engines/timeScale.js';
 
 /** The default of REQUEST_TIMEOUT_MS, with a margin for a busy machine. */
@@ -93,26 +92,6 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     await shows(id, { processing_status: 'completed' });
     await acme().create('dyn_item', { external_id: 'after', name: 'Tea' });
     expect(performance.now() - backAt).toBeLessThan(SOON_MS);
-  });
-
-  it('when the network is cut and nobody is told, items are written again soon, each once', async () => {
-    const proxy = await TcpProxy.start(server.port);
-    const env = { MONGODB_URL: `mongodb://127.0.0.1:${proxy.port}/cut?directConnection=true` };
-    const behind = await startService({ tenants: { acme: 'dyn_stock_order' }, env });
-    const write = (code: string) =>
-      behind
-        .tenant('acme')
-        .postRecord('dyn_item', { external_id: code, name: 'Tea' }, { headers: { 'idempotency-key': code } });
-    expect((await write('before')).status).toBe(201);
-    proxy.lose();
-    const cutAt = performance.now();
-    while ((await write('after')).status !== 201) await wait(20);
-    expect(performance.now() - cutAt).toBeLessThan(SOON_MS);
-    // The answer waits for its rows as long as a write may wait, which is not always as long as they take here.
-    while (!(await behind.tenant('acme').getList('dyn_item')).text.includes('"after"')) await wait(20);
-    expect((await behind.tenant('acme').list('dyn_item')).meta.total).toBe(2);
-    await behind.dispose();
-    await proxy.dispose();
   });
 
   it('when it hangs for five seconds, all is answered in time, and it is well again by itself', async () => {

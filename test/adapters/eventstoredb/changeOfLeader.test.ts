@@ -111,16 +111,3 @@ test.each(DIALECTS)('a server that goes on to lack what was read has another log
   await expect(store.append('order-2', [event()], 'no-stream')).rejects.toThrow(LogReplacedError);
   expect(double.log.backup()).toEqual(copy);
 });
-
-test('the network is cut and nobody is told: keep-alive finds out, and writes and feed are back soon, nothing is lost', async () => {
-  const { double, proxy } = await startServer('25.0');
-  // In place of ten seconds each, of which the client warns.
-  jest.spyOn(console, 'warn').mockImplementation();
-  const keepAlive = 'keepAliveInterval=1500&keepAliveTimeout=1500';
-  const traffic = new Traffic(await open(`esdb://127.0.0.1:${proxy.port}?tls=false&${keepAlive}`));
-  await traffic.backAfter(Date.now());
-  proxy.lose();
-  const back = await traffic.backAfter(Date.now() + 100);
-  await traffic.isWholeIn(double.log);
-  expect(Math.max(back.writes, back.feed)).toBeLessThan(scaled(6_000));
-});

@@ -144,18 +144,6 @@ describe('the server goes away, or hangs, and comes back', () => {
     expect(how === 'hangs' ? [1, 2] : [1]).toContain(stored.length);
   });
 
-  test('a subscription goes on where it was, without a repeat or a gap', async () => {
-    const given = events(4);
-    await store.append('order-1', given.slice(0, 2), 'no-stream');
-    let outage: Promise<unknown> | undefined;
-    const slices = await slicesUntil(store, { after: 0, streamPrefixes: ['order-'] }, ({ caughtUp }, all) => {
-      if (caughtUp) outage ??= restart().then(() => store.append('order-1', given.slice(2), 1));
-      return all.length >= 4;
-    });
-    await outage;
-    expect(ids(slices.flatMap((slice) => slice.events))).toEqual(ids(given));
-  });
-
   /** Appends to the revision that is found, until no late append comes in between. */
   async function appendToTheEnd(stream: string) {
     for (;;) {
@@ -166,11 +154,6 @@ describe('the server goes away, or hangs, and comes back', () => {
         if (!(error instanceof WrongExpectedRevisionError)) throw error;
       }
     }
-  }
-
-  async function restart(): Promise<void> {
-    await double.kill();
-    await double.start();
   }
 });
 
