@@ -1,18 +1,11 @@
 /** What the EventStoreDB adapter does beyond the contract. Over a protocol double, not a real server, where not said. */
 import { randomUUID } from 'node:crypto';
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
-import {
-  type EventStore,
-  EventStoreUnavailableError,
-  type EventToAppend,
-  type RecordedEvent,
-  WrongExpectedRevisionError,
-} from '#app/ports/eventStore.js';
+import type { EventStore, EventToAppend, RecordedEvent } from '#app/ports/eventStore.js';
 import { event, events, firstEvents, ids, slicesUntil, storedSlices } from '../../contract/eventStoreFixtures.js';
 import { systemEvent } from '../../engines/doubleLog.js';
 import type { Dialect } from '../../engines/doubleSubscription.js';
 import { EventStoreDouble } from '../../engines/eventStoreDouble.js';
-import { scaled } from '../../engines/timeScale.js';
 
 const DIALECTS: readonly Dialect[] = ['23.10', '25.0'];
 
@@ -115,46 +108,6 @@ test('a page of the log that ends inside an append has the whole of it', async (
   );
   expect(second?.events).toHaveLength(900);
   expect(second?.position).toBe(await store.head());
-});
-
-describe('the server goes away, or hangs, and comes back', () => {
-  beforeEach(async () => {
-    await store.close();
-    store = await openEventStoreDb({ url: double.url, timeoutMs: scaled(1_500) });
-  });
-
-  test.each(['is gone', 'hangs'])('calls reject in time where it %s, and succeed when it is back', async (how) => {
-    await store.append('order-1', events(1), 'no-stream');
-    if (how === 'hangs') double.freeze(true);
-    else await double.kill();
-    const started = Date.now();
-    const calls = [store.append('order-1', events(1), 0), store.readStream('order-1'), store.head()];
-    const outcomes = await Promise.allSettled(calls);
-    expect(Date.now() - started).toBeLessThan(scaled(4_000));
-    for (const outcome of outcomes) {
-      expect(outcome).toEqual({ status: 'rejected', reason: expect.any(EventStoreUnavailableError) });
-    }
-    if (how === 'hangs') double.freeze(false);
-    else await double.start();
-    const backAt = Date.now();
-    // A server that hung may store, when it goes on, what it was given before: even between this read and this append.
-    const { stored, revision } = await appendToTheEnd('order-1');
-    expect(Date.now() - backAt).toBeLessThan(scaled(6_000));
-    expect(revision).toBe(stored.length);
-    expect(how === 'hangs' ? [1, 2] : [1]).toContain(stored.length);
-  });
-
-  /** Appends to the revision that is found, until no late append comes in between. */
-  async function appendToTheEnd(stream: string) {
-    for (;;) {
-      const stored = await store.readStream(stream);
-      try {
-        return { stored, ...(await store.append(stream, events(1), stored.length - 1)) };
-      } catch (error) {
-        if (!(error instanceof WrongExpectedRevisionError)) throw error;
-      }
-    }
-  }
 });
 
 /** The tests that see the answers in which versions differ. */
