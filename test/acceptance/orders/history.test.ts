@@ -39,10 +39,8 @@ it('decisions, events and streams: the history of an order shows who, when, from
   await acme().update('dyn_stock_order', order.id, { buyer_customer_party_id: 'C1', customer_reference: 'PO-2' });
   await acme().update('dyn_stock_order', order.id, { processing_status: 'validated' });
   await acme().platformData('POST', `/orders/${order.id}/approve`, { override: true, reason: 'It follows.' });
-  await acme().update('dyn_stock_order', order.id, {
-    processing_status: 'submit_failed',
-    error_reason: ['No stock', 'No price'],
-  });
+  const refused = { processing_status: 'submit_failed', error_reason: ['No stock', 'No price'] };
+  await acme().update('dyn_stock_order', order.id, refused);
 
   const entries = await history(order.id);
   expect(entries.map(({ status_from, status_to }) => [status_from, status_to])).toEqual([
@@ -56,22 +54,11 @@ it('decisions, events and streams: the history of an order shows who, when, from
   ]);
   const [created, added, changed, saved, , approved, failed] = entries;
   expect(created?.actor).toMatchObject({ kind: 'client', id: client, name: 'First API client' });
-  expect(created?.changes).toContainEqual({
-    table: 'dyn_stock_order',
-    id: order.id,
-    field: 'customer_reference',
-    from: null,
-    to: 'PO-1',
-  });
+  const reference = { table: 'dyn_stock_order', id: order.id, field: 'customer_reference' };
+  expect(created?.changes).toContainEqual({ ...reference, from: null, to: 'PO-1' });
   expect(added?.changes).toContainEqual({ table: 'dyn_order_line', id: line.id, field: 'quantity', from: null, to: 1 });
   expect(changed?.changes).toEqual([{ table: 'dyn_order_line', id: line.id, field: 'quantity', from: 1, to: 5 }]);
-  expect(saved?.changes).toContainEqual({
-    table: 'dyn_stock_order',
-    id: order.id,
-    field: 'customer_reference',
-    from: 'PO-1',
-    to: 'PO-2',
-  });
+  expect(saved?.changes).toContainEqual({ ...reference, from: 'PO-1', to: 'PO-2' });
   expect(approved?.actor).toMatchObject({ kind: 'user', id: '1' });
   expect(failed).toMatchObject({ reasons: ['No stock', 'No price'], actor: { kind: 'client', id: client } });
   const times = entries.map(({ occurred_at }) => occurred_at);

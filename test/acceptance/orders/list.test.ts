@@ -119,20 +119,10 @@ describe('lines and problems', () => {
   });
 
   it('orders are sorted by the name of the customer, by lines and by problems', async () => {
-    await newOrder({
-      ...head,
-      customer_reference: 'O 1',
-      error_reason: ['a'],
-      buyer_customer_party_id: 'C-2',
-      lines: [line],
-    });
-    await newOrder({
-      ...head,
-      customer_reference: 'O 2',
-      error_reason: ['B'],
-      lines: Array(3).fill({ ...line, quantity: 0 }),
-    });
-    await newOrder({ ...head, customer_reference: 'O 3', buyer_customer_party_id: null, lines: [line, line] });
+    const add = (customer_reference: string, more: object) => newOrder({ ...head, customer_reference, ...more });
+    await add('O 1', { error_reason: ['a'], buyer_customer_party_id: 'C-2', lines: [line] });
+    await add('O 2', { error_reason: ['B'], lines: Array(3).fill({ ...line, quantity: 0 }) });
+    await add('O 3', { buyer_customer_party_id: null, lines: [line, line] });
     const by = async (sort: string) =>
       (await orders(asked('O ', { sort }))).data.map((order) => order.customer_reference);
     expect(await by('customer')).toEqual(['O 3', 'O 2', 'O 1']);
