@@ -54,13 +54,7 @@ it('§2.3, §6.1: an approved order is sent as validated_order and custom_data, 
             locale: expect.any(String),
             email: acme().admin.email,
           },
-          lines: [
-            {
-              ...line,
-              item: { ...ofItem, base_unit_code: unitCode, category: { name } },
-              unit_code: unitCode,
-            },
-          ],
+          lines: [{ ...line, item: { ...ofItem, base_unit_code: unitCode, category: { name } }, unit_code: unitCode }],
         },
       });
       expect(String(call?.body)).not.toContain('_batch_id');
@@ -106,16 +100,11 @@ it('§1, §6.1: a transport order is sent with its consignments, goods and charg
       buyer_customer_party_id: 'C1',
       transport_reference: 'T1',
     });
-    const consignment = await hauler.create('dyn_consignment', {
-      transport_order_id: order.id,
-      loading_location_id: 'L1',
-    });
+    const ofOrder = { transport_order_id: order.id };
+    const consignment = await hauler.create('dyn_consignment', { ...ofOrder, loading_location_id: 'L1' });
     const goods = await hauler.create('dyn_goods', { consignment_id: consignment.id, quantity: 3 });
-    const charge = await hauler.create('dyn_allowance_charge', {
-      transport_order_id: order.id,
-      charge_indicator: true,
-      amount: 9.95,
-    });
+    const charged = { ...ofOrder, charge_indicator: true, amount: 9.95 };
+    const charge = await hauler.create('dyn_allowance_charge', charged);
     await hauler.update('dyn_transport_order', order.id, { processing_status: 'validated' });
     await approve(hauler, order.id);
     const [call] = await receiver.received('/transport', 1);

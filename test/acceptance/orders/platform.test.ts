@@ -96,11 +96,8 @@ describe('one order', () => {
       { field: 'lines.1.quantity', code: 'not_positive', message: expect.any(String) },
     ]);
     const approve = (body?: unknown) => validator.call('POST', `/orders/${id}/approve`, body);
-    const refused = await expectInvalid(
-      run.service,
-      problems.map(({ field }: { field: string }) => field),
-      () => approve(),
-    );
+    const fields = problems.map(({ field }: { field: string }) => field);
+    const refused = await expectInvalid(run.service, fields, () => approve());
     expect(Object(refused.body).errors['lines.1.item_id']).toEqual([problems[1].message]);
     await expectInvalid(run.service, ['reason'], () => approve({ override: true }));
     await expectInvalid(run.service, ['reason'], () => approve({ reason: 'Because.' }));
