@@ -72,6 +72,7 @@ async function bundle() {
   await build({ configFile: join(HERE, 'vite.config.ts'), logLevel: 'warn', plugins: [usedStyles] });
   const made = join(HERE, '../dist/console');
   copyFileSync(join(HERE, 'src/font/LICENSE.txt'), join(made, 'LICENSE-inter.txt'));
+  copyFileSync(join(HERE, 'src/icons/LICENSE.txt'), join(made, 'LICENSE-tabler.txt'));
   // Packed once, as small as can be, for browsers that take it.
   for (const name of readdirSync(made).filter((each) => /\.(?:js|css)$/.test(each)))
     writeFileSync(join(made, `${name}.br`), brotliCompressSync(readFileSync(join(made, name))));

@@ -114,6 +114,7 @@ const pages = [
   at({ ...page('/tables/$table'), validateSearch: recordsSearch, component: load(tables, 'TableRecords') }),
   at({
     ...page('/tables/$table/records/$recordId'),
+    validateSearch: texts('at'),
     component: load(() => import('./tables/RecordPage'), 'RecordPage'),
   }),
   at({

@@ -1,11 +1,12 @@
 /** The activity of a tenant, for auditors: users of the platform, and API clients with the scope `read:audit`. */
 import { z } from 'zod';
 import { SUBJECT_KINDS } from '../domain/activity.js';
-import { ERASED } from '../domain/assetTypes/fieldTypes.js';
+import { ERASED, type Fields } from '../domain/assetTypes/fieldTypes.js';
 import { ACTIVITY_KINDS } from '../domain/eventTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../domain/identity/scopes.js';
 import { MAX_ACTIVITY_ROWS, MAX_ENTRIES } from '../domain/limits.js';
+import { nameIn } from '../domain/order/document.js';
 import type { Condition } from '../ports/rowStore.js';
 import { type ActivityEntry, activityPage, isOperation } from '../queries/activity.js';
 import { cancellable, where } from '../queries/asking.js';
@@ -13,11 +14,12 @@ import type { Cancellation } from '../supervision/cancellation.js';
 import { type Acted, acted, namedActor } from './actors.js';
 import { cursorLike, exactText, limitOf, period } from './assets/listQuery.js';
 import { untilShown } from './assets/moments.js';
-import { nextLink } from './assets/pages.js';
+import { nextLink, recordsIn } from './assets/pages.js';
 import { csvLine, textCell } from './csv.js';
 import type { Api } from './deps.js';
 import { badRequest } from './errors.js';
 import * as json from './openapi/schema.js';
+import { withCustomers } from './platform/orderList.js';
 import type { Call, Operation, Reply, Resource } from './routes/operation.js';
 import { parametersIn, parseQuery } from './routes/query.js';
 
@@ -25,7 +27,7 @@ import { parametersIn, parseQuery } from './routes/query.js';
 const idOf = ({ at, position, revision }: Pick<ActivityEntry, 'at' | 'position' | 'revision'>): string =>
   `${at.replaceAll(/\D/g, '')}.${position}.${revision}`;
 
-type ShownEntry = Acted<ActivityEntry> & { readonly name?: string | undefined };
+type ShownEntry = Acted<ActivityEntry> & { readonly name?: string | undefined; readonly customer?: unknown };
 
 const countsSchema = json.closedObject({
   created: json.count,
@@ -53,6 +55,7 @@ const activityView = json.view<ShownEntry>({
   client_id: [json.nullableText, idOfKind('client')],
   user_id: [json.nullableText, idOfKind('user')],
   name: { ...json.nullableText, description: 'What the order, record, webhook, client or user is called now.' },
+  customer: { ...json.nullableText, description: 'Name of the customer of the order.' },
   operation_id: [
     { ...json.nullableText, description: 'Of a batch, a clean-up, a deletion or an undo.' },
     operationIdOf,
@@ -109,7 +112,7 @@ const activityFor = (allow: Operation['allow']): Resource => ({
       work: 'list',
       summary: SUMMARY,
       description:
-        'What requests changed, what was refused to a person, and what was done at the command line or by the service itself. Entries stay when their actor is removed.',
+        'What requests changed, what was refused to a person, and what was done at the command line or by the service itself.',
       query: parametersIn(activityQuery),
       answer: json.linkedPage('ActivityEntry', MAX_ENTRIES),
       handle: activityReply,
@@ -119,7 +122,7 @@ const activityFor = (allow: Operation['allow']): Resource => ({
       allow,
       work: 'list',
       summary: `${SUMMARY}, as CSV`,
-      description: `The same entries as CSV (RFC 4180), ${MAX_ACTIVITY_ROWS} at most; a Link (RFC 8288) leads to the next.`,
+      description: `RFC 4180, ${MAX_ACTIVITY_ROWS} entries at most; a Link (RFC 8288) leads to the next.`,
       query: parametersIn(csvQuery),
       answer: {
         description: 'The entries, one in each line.',
@@ -137,32 +140,35 @@ export const activity = activityFor('adminsAndAuditors');
 /** A page as JSON. */
 async function activityReply(api: Api, call: Call, cancellation: Cancellation): Promise<Reply> {
   const { entries, next } = await entriesFor(api, call, parseQuery(activityQuery, call.query), cancellation);
-  const nameOf = await namesFor(api, call.tenant, entries);
-  const data = entries.map((entry) => activityView.show({ ...entry, name: nameOf(entry) }));
+  const data = (await named(api, call.tenant, entries)).map(activityView.show);
   return { body: JSON.stringify({ data, links: { next } }) };
 }
 
 /** The first of them that an order or a record has is its name. */
 const NAMES = ['customer_reference', 'sales_order_id', 'transport_reference', 'name', 'external_id', 'code'] as const;
 
-async function namesFor({ queries }: Api, tenant: Tenant, entries: readonly ShownEntry[]) {
-  const [ids, names] = [new Map<string, string[]>(), new Map<string, string>()];
-  for (const { orderId, table = '', subject } of entries) {
-    const [of, id] = orderId === undefined ? [table, subject?.id ?? ''] : [tenant.orderModel, orderId];
-    if (tenant.assetTypes.has(of)) ids.set(of, [...(ids.get(of) ?? []), id]);
+/** Adds what people call that of which an entry is. */
+async function named({ queries }: Api, tenant: Tenant, entries: readonly ShownEntry[]): Promise<readonly ShownEntry[]> {
+  const tableOf = ({ orderId, table }: ShownEntry) => (orderId === undefined ? table : tenant.orderModel);
+  const subjectOf = ({ orderId, subject }: ShownEntry) => orderId ?? subject?.id ?? '';
+  const found = new Map<string, Fields>();
+  for (const table of new Set(entries.map(tableOf))) {
+    if (table === undefined || !tenant.assetTypes.has(table)) continue;
+    const ids = new Set(entries.filter((entry) => tableOf(entry) === table).map(subjectOf));
+    const texts = await queries.records.byIds({ tenant: tenant.name, table }, [...ids]);
+    const records = recordsIn(texts.filter((text) => text !== null).join());
+    const all = table === tenant.orderModel ? await withCustomers(queries.records, tenant, records) : records;
+    for (const record of all) found.set(record.id, record);
   }
-  for (const [table, wanted] of ids)
-    for (const text of await queries.records.byIds({ tenant: tenant.name, table }, [...new Set(wanted)])) {
-      const record: { readonly [field: string]: string | null } = JSON.parse(text ?? '{}');
-      const field = NAMES.find((name) => (record[name] ?? '') !== '');
-      if (field !== undefined) names.set(record.id ?? '', String(record[field]));
-    }
-  return ({ orderId, subject }: ShownEntry): string | undefined => {
-    const id = orderId ?? subject?.id ?? '';
-    const { firstName, lastName } = tenant.users.get(Number(id)) ?? {};
-    if (orderId === undefined && subject?.kind === 'user') return firstName && `${firstName} ${lastName}`;
-    return names.get(id.toLowerCase()) ?? tenant.webhooks.get(id)?.name ?? tenant.clients.get(id)?.name;
-  };
+  return entries.map((entry) => {
+    const id = subjectOf(entry);
+    const record = found.get(id.toLowerCase()) ?? {};
+    const name = NAMES.map((each) => nameIn(record, each)).find((text) => text !== '');
+    const kept = tenant.webhooks.get(id) ?? tenant.clients.get(id);
+    const user = tenant.users.get(Number(id));
+    const called = name ?? kept?.name ?? (user && `${user.firstName} ${user.lastName}`);
+    return { ...entry, name: called, customer: record.customer };
+  });
 }
 
 /** A page as CSV. */
@@ -193,8 +199,8 @@ async function entriesFor(api: Api, call: Call, asked: ActivityQuery, cancellati
   const entries = page.entries.map((entry): ShownEntry => {
     const isErased =
       entry.kind === 'user.added' && eventStore.erasures?.isErasedUser(tenant.name, entry.subject?.id ?? '');
-    const details = isErased === true ? { details: { ...entry.details, name: ERASED } } : {};
-    return acted(api.commands, tenant, { ...entry, ...details });
+    const { details } = entry;
+    return acted(api.commands, tenant, isErased === true ? { ...entry, details: { ...details, name: ERASED } } : entry);
   });
   return { entries, next: nextLink(api, call, page.next && idOf(page.next)) };
 }
@@ -216,7 +222,7 @@ function conditionsFor(tenant: Tenant, asked: ActivityQuery): readonly Condition
     subject_kind: subject,
     subject_id: subject && inAnyCase(asked[`${subject}_id`]),
     order_id: inAnyCase(order_id),
-    actor_id: inAnyCase(asked.actor === undefined ? undefined : namedActor(tenant, asked.actor)),
+    actor_id: inAnyCase(asked.actor && namedActor(tenant, asked.actor)),
     correlation_id: inAnyCase(asked.correlation_id),
   });
 }

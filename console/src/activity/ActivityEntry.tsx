@@ -1,24 +1,28 @@
 /** Entries of the activity in a table, and one on a page of its own: the request behind it, a link to what it changed, its proof. */
-import { ActionIcon, Anchor, Button, Code, Group, Stack, Text } from '@mantine/core';
+import { Anchor, Button, Code, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, bodyOf, dataOf, type Schemas } from '../api/client';
-import { assetTypesQuery } from '../api/queries';
 import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts, Rows, valueText } from '../app/Rows';
 import type { ActivitySearch } from '../routes';
 import { useLabels } from '../tables/Differences';
-import { useKindWords } from './words';
+import { useFor, useVerb } from './words';
 
 export type Entry = Schemas['ActivityEntry'];
 
 export function ActivityEntryPage() {
   const { entryId } = getRouteApi('/activity/$entryId').useParams();
   const text = useText();
-  const wordsOf = useKindWords();
-  const titleOf = ({ actor, kind }: Entry): string => `${actor.name ?? actor.id} ${wordsOf(kind)}`;
+  const subjectOf = useSubject();
+  const verbOf = useVerb();
+  const titleOf = (of: Entry): string => {
+    const [before = '', behind = ''] = verbOf(of.kind);
+    const { words, customer } = subjectOf(of);
+    return [of.actor.name ?? of.actor.id, before, words, customer].filter(Boolean).join(' ') + behind;
+  };
   // An entry is found by the page that begins with it.
   const entry = useQuery({
     queryKey: ['activity', 'one', entryId],
@@ -118,78 +122,84 @@ function Proof({ event }: { readonly event: string }) {
 
 type EntriesProps = { readonly entries: readonly Entry[]; readonly onFilter: (more: ActivitySearch) => void };
 
-/** Who, what and on what: each can be made a filter. */
+/** Sentences: who, what, on what and for whom; the first of them can be made a filter. */
 export function Entries({ entries, onFilter }: EntriesProps) {
   const text = useText().activity;
-  const wordsOf = useKindWords();
   return (
     <Rows
       label={text.title}
-      minWidth={600}
-      heads={[{ label: text.when }, { label: text.who }, { label: text.what }, { label: text.on }]}
+      heads={[{ label: text.when }, { label: text.what }]}
       rows={entries.map((entry) => ({
         id: entry.id,
         cells: [
           <Link key="when" to="/activity/$entryId" params={{ entryId: entry.id }}>
             <When at={entry.occurred_at} />
           </Link>,
-          <Chip key="who" onClick={() => onFilter({ actor: entry.actor.id })}>
-            {entry.actor.name ?? entry.actor.id}
-          </Chip>,
-          <>
-            <Chip onClick={() => onFilter({ kind: entry.kind })}>{wordsOf(entry.kind)}</Chip>
-            {entry.counts !== null && entry.record_id === null && (
-              <Text size="sm">{text.counts(entry.counts.created, entry.counts.updated, entry.counts.deleted)}</Text>
-            )}
-          </>,
-          <Group key="on" gap="xs">
-            <Subject entry={entry} />
-            {entry.order_id !== null && (
-              <ActionIcon
-                size="sm"
-                variant="subtle"
-                aria-label={`${text.only}: ${entry.name ?? entry.order_id}`}
-                onClick={() => onFilter({ order_id: entry.order_id ?? '' })}
-              >
-                ⌕
-              </ActionIcon>
-            )}
-          </Group>,
+          <Sentence key="what" entry={entry} onFilter={onFilter} />,
         ],
       }))}
     />
   );
 }
 
-function Chip({ children, onClick }: { readonly children: string; readonly onClick: () => void }) {
+function Sentence({ entry, onFilter }: { readonly entry: Entry } & Pick<EntriesProps, 'onFilter'>) {
+  const text = useText().activity;
+  const { actor, counts, kind, order_id: order } = entry;
+  const [before, behind] = useVerb()(kind);
+  const { words, customer } = useSubject()(entry);
   return (
-    <Button size="compact-sm" radius="xl" variant="default" fw={400} title={useText().activity.only} onClick={onClick}>
+    <Group gap={6}>
+      <Chip onClick={() => onFilter({ actor: actor.id })}>{actor.name ?? actor.id}</Chip>
+      <Chip onClick={() => onFilter({ kind })}>{before ?? ''}</Chip>
+      {words !== '' && <Subject entry={entry} />}
+      <bdi>{[customer, behind?.trim()].filter(Boolean).join(' ')}</bdi>
+      {order !== null && (
+        <Chip label={`${text.only}: ${words}`} onClick={() => onFilter({ order_id: order })}>
+          ⌕
+        </Chip>
+      )}
+      {counts !== null && entry.record_id === null && (
+        <Text size="sm">{text.counts(counts.created, counts.updated, counts.deleted)}</Text>
+      )}
+    </Group>
+  );
+}
+
+type ChipProps = { readonly label?: string; readonly children: string; readonly onClick: () => void };
+
+function Chip({ label, children, onClick }: ChipProps) {
+  const { only } = useText().activity;
+  return (
+    <Button size="compact-sm" radius="xl" variant="default" fw={400} aria-label={label} title={only} onClick={onClick}>
       <bdi>{children}</bdi>
     </Button>
   );
 }
 
-/** What the entry is about, by the name that it has now, as a link to it. */
-export function Subject({ entry }: { readonly entry: Entry }) {
+/** What the entry is about: by the name that it has now, with its page; and for which customer. */
+function useSubject() {
   const { orders } = useText();
-  const tables = useQuery(assetTypesQuery).data ?? [];
-  const { name, table, order_id: order, record_id: record, webhook_id: webhook } = entry;
-  const { user_id: user, client_id: client } = entry;
-  const label = tables.find((each) => each.name === table)?.label ?? table;
-  const [to, what, id] =
-    order !== null
-      ? [`/orders/${order}`, orders.one, order]
-      : table !== null && record !== null
-        ? [`/tables/${table}/records/${record}`, label, record]
-        : table !== null
-          ? [`/tables/${table}`, label, '']
-          : [webhook === null ? undefined : `/webhooks/${webhook}`, '', webhook ?? user ?? client ?? ''];
-  const words = <bdi>{`${what} ${name ?? id.slice(0, 8)}`.trim()}</bdi>;
-  return to === undefined ? (
-    words
-  ) : (
-    <Anchor component={Link} to={to} size="sm">
-      {words}
-    </Anchor>
+  const labelOf = useLabels();
+  const [verbOf, forWhom] = [useVerb(), useFor()];
+  return (entry: Entry): { readonly to?: string; readonly words: string; readonly customer?: string } => {
+    const { name, table, order_id: order, record_id: record, webhook_id: webhook, user_id: user, customer } = entry;
+    if (order !== null) {
+      const words = name ?? `${orders.one} ${order.slice(0, 8)}`;
+      return { to: `/orders/${order}`, words, ...(customer !== null && { customer: `${forWhom} ${customer}` }) };
+    }
+    if (webhook !== null) return { to: `/webhooks/${webhook}`, words: name ?? webhook };
+    if (table === null) return { words: verbOf(entry.kind).length > 1 ? (name ?? user ?? entry.client_id ?? '') : '' };
+    if (record === null) return { to: `/tables/${table}`, words: labelOf(table) };
+    return { to: `/tables/${table}/records/${record}`, words: `${name ?? record} (${labelOf(table)})` };
+  };
+}
+
+function Subject({ entry }: { readonly entry: Entry }) {
+  const { to, words } = useSubject()(entry);
+  if (to === undefined) return <bdi>{words}</bdi>;
+  return (
+    <Link to={to}>
+      <bdi>{words}</bdi>
+    </Link>
   );
 }

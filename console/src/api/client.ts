@@ -3,6 +3,7 @@ import createClient, { type ClientOptions } from 'openapi-fetch';
 import type { components, operations, paths } from '../../generated/schema';
 import { inLanguage, languageNow } from '../app/language';
 import { sessionWords, withNameInWords } from '../app/sessionWords';
+import refusals from './refusals.nl.json';
 
 export type Schemas = components['schemas'];
 export type User = Schemas['User'];
@@ -83,12 +84,20 @@ export async function answerOf<T>(request: Promise<Answer<T>>): Promise<{
   return { body: data as NonNullable<T>, tag: response.headers.get('ETag') };
 }
 
+const DUTCH = Object.entries(refusals).map(([english, dutch]) => [new RegExp(english, 'g'), dutch] as const);
+
+/** The service speaks English: in Dutch, those of its sentences that people meet. */
+function inWords(sentence: string): string {
+  const named = withNameInWords(sentence);
+  return languageNow() === 'en' ? named : DUTCH.reduce((text, [english, dutch]) => text.replace(english, dutch), named);
+}
+
 function errorOf(response: Response, body: unknown): ApiError {
   const { message, error, errors }: Refusal = isObject(body) ? body : {};
-  const said = Object.entries(errors ?? {}).map(([field, sentences]) => [field, sentences.map(withNameInWords)]);
+  const said = Object.entries(errors ?? {}).map(([field, sentences]) => [field, sentences.map(inWords)]);
   // A person sees no tags of versions, which are what it speaks about then.
   const parts = response.status === 412 ? [words().changedSince] : [message, errors === undefined ? error : undefined];
-  const text = withNameInWords(parts.filter((part) => typeof part === 'string').join(' '));
+  const text = inWords(parts.filter((part) => typeof part === 'string').join(' '));
   const seconds = Number(response.headers.get('Retry-After') ?? Number.NaN);
   return new ApiError(
     response.status,

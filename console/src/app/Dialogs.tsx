@@ -16,6 +16,7 @@ import {
   type TextInputProps,
 } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useRouterState } from '@tanstack/react-router';
 import { type ChangeEvent, type ReactNode, useEffect, useState } from 'react';
 import { ApiError } from '../api/client';
 import { useText } from './language';
@@ -176,12 +177,15 @@ type OpensProps = Pick<ButtonProps, 'size' | 'variant' | 'disabled'> & {
 
 /** A button that opens a dialog. An address with its label behind the # opens it, too: the palette leads there. */
 export function Opens({ label, children, size = 'xs', variant = 'default', ...more }: OpensProps) {
-  const [isOpen, setOpen] = useState(() => window.location.hash === `#${encodeURI(label)}`);
-  // It is opened once.
+  const [isOpen, setOpen] = useState(false);
+  const navigate = useNavigate();
+  const isAsked = useRouterState({ select: ({ location }) => decodeURI(location.hash) === label });
   useEffect(() => {
-    const { hash, href } = window.location;
-    if (hash !== '') window.history.replaceState(window.history.state, '', href.split('#')[0]);
-  }, []);
+    if (!isAsked) return;
+    setOpen(true);
+    // It is opened once.
+    void navigate({ to: '.', search: true, hash: '', replace: true });
+  }, [isAsked, navigate]);
   return (
     <>
       <Button size={size} variant={variant} {...more} aria-haspopup="dialog" onClick={() => setOpen(true)}>
@@ -192,20 +196,14 @@ export function Opens({ label, children, size = 'xs', variant = 'default', ...mo
   );
 }
 
-type ActProps = Pick<AskedProps, 'label' | 'act'> & Pick<ButtonProps, 'variant'> & { readonly isDisabled?: boolean };
+type ActProps = Pick<AskedProps, 'label' | 'act'> & Pick<ButtonProps, 'variant' | 'disabled'>;
 
 /** A button that acts at once, and shows the refusal if there is one. */
-export function Act({ label, act, variant = 'default', isDisabled = false }: ActProps) {
+export function Act({ label, act, ...more }: ActProps) {
   const action = useAct(act);
   return (
     <>
-      <Button
-        size="xs"
-        variant={variant}
-        disabled={isDisabled}
-        loading={action.isPending}
-        onClick={() => action.mutate()}
-      >
+      <Button size="xs" variant="default" {...more} loading={action.isPending} onClick={() => action.mutate()}>
         {label}
       </Button>
       <Modal opened={action.error !== null} onClose={() => action.reset()} title={label}>

@@ -39,8 +39,10 @@ type Props = {
   /** Whose data it is. */
   readonly title: string;
   readonly groups: readonly MenuGroup[];
-  /** Below the menu. */
-  readonly below?: ReactNode;
+  /** Below the menu: the page of the documentation that is for them. */
+  readonly guide: string;
+  /** What the palette finds, in words. */
+  readonly finds: string;
   readonly person: string;
   /** In the menu of the person, and in the palette, beside those of everybody. */
   readonly ofPerson: readonly SpotlightActionData[];
@@ -50,11 +52,12 @@ type Props = {
   /** In the palette alone. */
   readonly actions?: readonly SpotlightActionData[];
   /** What the palette finds for a text. */
-  readonly find?: (text: string) => Promise<readonly Found[]>;
+  readonly find: (text: string) => Promise<readonly Found[]>;
   readonly children: ReactNode;
 };
 
-export function Frame({ title, groups, below, person, ofPerson, keys, keyRows, actions = [], find, children }: Props) {
+export function Frame(props: Props) {
+  const { title, groups, guide, person, ofPerson, keys, keyRows, actions = [], finds, find, children } = props;
   const { text, language, speak } = useLanguage();
   const { toggleColorScheme } = useMantineColorScheme();
   const [isMenuOpen, menu] = useDisclosure(false);
@@ -74,7 +77,7 @@ export function Frame({ title, groups, below, person, ofPerson, keys, keyRows, a
       .filter(({ value }) => value !== language)
       .map(({ value, label }) => ({ id: value, label, onClick: () => speak(value) })),
   ];
-  const allKeys = [['?', text.keys.help], ['/, Ctrl K', text.keys.palette], ...keyRows] as const;
+  const allKeys = [['?', text.keys.help], ['/, Ctrl K', finds], ...keyRows] as const;
   const isHere = ({ to, isExact }: MenuEntry) => path === to || (isExact !== true && path.startsWith(`${to}/`));
   return (
     <AppShell
@@ -94,11 +97,11 @@ export function Frame({ title, groups, below, person, ofPerson, keys, keyRows, a
               <bdi>{title}</bdi>
             </Link>
           </Group>
-          <UnstyledButton className="find" onClick={spotlight.open} aria-label={text.keys.palette}>
+          <UnstyledButton className="find" onClick={spotlight.open} aria-label={finds}>
             <svg viewBox="0 0 16 16" width={16} fill="none" stroke="currentColor" aria-hidden>
               <path strokeWidth={1.5} d="M10.5 10.5 14 14M7 11.5a4.5 4.5 0 1 1 0-9 4.5 4.5 0 0 1 0 9Z" />
             </svg>
-            <span className="wide">{text.keys.palette}</span>
+            <span className="wide">{finds}</span>
             <Kbd className="wide">/</Kbd>
           </UnstyledButton>
           <Group gap="xs" wrap="nowrap">
@@ -136,6 +139,7 @@ export function Frame({ title, groups, below, person, ofPerson, keys, keyRows, a
                   component={Link}
                   to={entry.to as string}
                   label={entry.label}
+                  leftSection={<span className="icon" data-page={entry.to} aria-hidden />}
                   active={isHere(entry)}
                   activeOptions={{ exact: entry.isExact === true }}
                   onClick={menu.close}
@@ -150,14 +154,19 @@ export function Frame({ title, groups, below, person, ofPerson, keys, keyRows, a
               ))}
             </Stack>
           ))}
-          {below}
+          <NavLink
+            component="a"
+            href={guide}
+            label={text.menu.guide}
+            leftSection={<span className="icon" data-page="guide" aria-hidden />}
+          />
         </ScrollArea>
       </AppShell.Navbar>
       <AppShell.Main id="content">{children}</AppShell.Main>
       <Modal opened={areKeysShown} onClose={help.close} title={text.keys.help}>
         <Facts label={text.keys.help} facts={allKeys.map(([key, meaning]) => [meaning, <Kbd key={key}>{key}</Kbd>])} />
       </Modal>
-      <Palette groups={groups} actions={[...actions, ...personal]} {...(find === undefined ? {} : { find })} />
+      <Palette groups={groups} actions={[...actions, ...personal]} finds={finds} find={find} />
     </AppShell>
   );
 }
@@ -166,14 +175,14 @@ const AFTER_TYPING_MS = 200;
 const FOUND_FROM = 2;
 
 /** Any page and action by typing its name, and what the API finds. */
-function Palette({ groups, actions = [], find }: Pick<Props, 'groups' | 'actions' | 'find'>) {
+function Palette({ groups, actions = [], finds, find }: Pick<Props, 'groups' | 'actions' | 'finds' | 'find'>) {
   const { text } = useLanguage();
   const navigate = useNavigate();
   const [typed, setTyped] = useState('');
   const [search] = useDebouncedValue(typed.trim(), AFTER_TYPING_MS);
   const searched = useQuery({
     queryKey: ['find', search],
-    queryFn: () => find?.(search) ?? [],
+    queryFn: () => find(search),
     enabled: search.length >= FOUND_FROM,
     placeholderData: (before) => before,
   });
@@ -192,14 +201,14 @@ function Palette({ groups, actions = [], find }: Pick<Props, 'groups' | 'actions
   return (
     <Spotlight
       shortcut={null}
-      limit={40}
+      limit={100}
       query={typed}
       onQueryChange={setTyped}
       scrollable
       nothingFound={searched.isFetching ? text.signIn.loading : text.orders.nothingFound}
-      attributes={{ content: { 'aria-label': text.keys.palette } }}
+      attributes={{ content: { 'aria-label': finds } }}
       scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}
-      searchProps={{ placeholder: text.keys.palette, 'aria-label': text.keys.palette }}
+      searchProps={{ placeholder: finds, 'aria-label': finds }}
       actions={all.map((each) => ({ group: each.label, actions: [...each.actions] }))}
     />
   );

@@ -17,7 +17,6 @@ import { useRoles } from './useRoles';
 /** Rows of each list. */
 const SHOWN = 8;
 const NEWEST = { sort: '-created_at' } as const;
-const DAY_MS = 86_400_000;
 
 export function Home() {
   const { isReader } = useRoles();
@@ -81,12 +80,8 @@ function Figure({ label, value, isBad = false, to, search = {} }: FigureProps & 
 }
 
 function FiguresOfReaders() {
-  const { home, tables, webhooks: text } = useText();
+  const { tables, webhooks: text } = useText();
   const webhooks = useQuery(read.webhooksQuery).data ?? [];
-  const users = useQuery(read.usersQuery).data?.filter((user) => user.must_change_password);
-  const clients = useQuery(read.apiClientsQuery).data?.filter(
-    (client) => Date.now() - Date.parse(client.last_used_on ?? client.created_at) > 90 * DAY_MS,
-  );
   const writtenAt = new Map(useQuery(read.tableSummariesQuery).data?.map((each) => [each.name, each.last_written_at]));
   const references = useQuery(read.assetTypesQuery).data?.filter(({ kind }) => kind === 'reference') ?? [];
   const at = ({ name }: { readonly name: string }) => writtenAt.get(name) ?? '';
@@ -107,8 +102,6 @@ function FiguresOfReaders() {
         value={<When at={written && at(written)} />}
         to="/tables"
       />
-      <Figure label={home.unused} value={clients?.length} to="/api-clients" />
-      <Figure label={home.newUsers} value={users?.length} to="/users" />
     </>
   );
 }

@@ -1,5 +1,5 @@
 /** The console of a tenant's people: the sign-in, the first change of the password, or the menu around each of their pages. */
-import { Anchor, Center } from '@mantine/core';
+import { Center } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Outlet, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -59,17 +59,14 @@ function useMenu({ roles: own }: Pick<User, 'roles'>): readonly MenuGroup[] {
     .filter(({ entries }) => entries.length > 0);
 }
 
-/** The page of the documentation for each role; an admin is a validator as well. */
-const GUIDES: readonly (readonly [Role, string])[] = [
-  ['admin', 'admins'],
-  ['validator', 'clerks'],
-  ['auditor', 'audit'],
-];
+/** The page of the documentation for the person; an admin is a validator as well. */
+const guideFor = ({ roles }: User): string =>
+  roles.includes('admin') ? 'admins' : roles.includes('validator') ? 'clerks' : 'audit';
 
 /** Of each kind, in the palette. */
 const FOUND = 6;
-/** Tables that are looked through at once, the largest first. */
-const TABLES_SEARCHED = 6;
+/** Tables that are looked through, the largest first: a tenant rarely has more. */
+const TABLES_SEARCHED = 40;
 
 const counted = (count: number | undefined) => (count === undefined ? {} : { count });
 
@@ -143,17 +140,18 @@ function Shell({ user, children }: { readonly user: User; readonly children: Rea
   const navigate = useNavigate();
   const tenant = useQuery(read.tenantQuery).data;
   useTakeBack();
-  const ofTables = (useQuery(read.assetTypesQuery).data ?? []).map(({ name, label }) => ({
+  const goTo = (to: string, hash?: string) => () => void navigate({ to, ...(hash === undefined ? {} : { hash }) });
+  const types = useQuery(read.assetTypesQuery).data ?? [];
+  const ofTables = types.map(({ name, label }) => ({
     id: name,
     label,
     description: name,
-    onClick: () => void navigate({ to: '/tables/$table', params: { table: name } }),
+    onClick: goTo(`/tables/${name}`),
   }));
   const signOut = useMutation({
     mutationFn: () => bodyOf(api.DELETE('/api/v1/platform/session')),
     onSuccess: () => read.setSession(null),
   });
-  const goTo = (to: string, hash?: string) => () => void navigate({ to, ...(hash === undefined ? {} : { hash }) });
   const go = [
     ['g h', '/', menu.home],
     ['g o', '/orders', menu.toValidate],
@@ -165,23 +163,24 @@ function Shell({ user, children }: { readonly user: User; readonly children: Rea
     { id: 'account', label: text.account.title, onClick: goTo('/account') },
     { id: 'sign-out', label: menu.signOut, onClick: () => signOut.mutate() },
   ];
-  const adds = [
-    ['/users', text.users.add],
-    ['/api-clients', text.clients.add],
-    ['/webhooks', text.webhooks.add],
-    ['/tables', text.tables.addTable],
-  ] as const;
-  const ofAdmin = adds.map(([to, label]) => ({ id: label, label, onClick: goTo(to, label) }));
+  const adding = (to: string, label: string) => ({ id: to, label, onClick: goTo(to, label) });
+  const { addTable, addRecord } = text.tables;
+  const ofAdmin = [
+    adding('/users', text.users.add),
+    adding('/api-clients', text.clients.add),
+    adding('/webhooks', text.webhooks.add),
+    adding('/tables', addTable),
+    ...types
+      .filter(({ kind }) => kind === 'reference')
+      .map(({ name, label }) => ({ ...adding(`/tables/${name}`, addRecord), label: `${addRecord}: ${label}` })),
+  ];
   return (
     <Frame
       find={useFind()}
       title={tenant?.display_name ?? text.product}
       groups={useMenu(user)}
-      below={
-        <Anchor href={`/docs/${GUIDES.find(([role]) => user.roles.includes(role))?.[1]}`} px="sm" size="sm">
-          {menu.guide}
-        </Anchor>
-      }
+      guide={`/docs/${guideFor(user)}`}
+      finds={keys.palette}
       person={`${user.first_name} ${user.last_name}`}
       ofPerson={ofPerson}
       keys={Object.fromEntries(go.map(([key, to]) => [key, goTo(to)]))}

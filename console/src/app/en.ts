@@ -66,8 +66,6 @@ export const en = {
   },
   home: {
     lastOrders: 'Latest orders',
-    unused: 'API clients unused for 90 days',
-    newUsers: 'People who have not signed in',
   },
   keys: {
     help: 'Show the keys',

@@ -66,8 +66,6 @@ export const nl: Text = {
   },
   home: {
     lastOrders: 'Laatste orders',
-    unused: 'API-clients, 90 dagen ongebruikt',
-    newUsers: 'Personen die nog niet inlogden',
   },
   keys: {
     help: 'De toetsen tonen',

@@ -7,7 +7,7 @@ import { useForgottenPages } from '../api/queries';
 import { Frame } from '../app/Frame';
 import { useLanguage } from '../app/language';
 import { Loading, Problem } from '../app/Page';
-import { endSession, enter, overviewQuery, useSession } from './queries';
+import { endSession, enter, overviewQuery, tenantsWith, useSession } from './queries';
 import { useWords } from './words';
 
 export function Operator() {
@@ -66,7 +66,7 @@ const PAGES = [
 
 function OperatorFrame({ operator, children }: { readonly operator: string; readonly children: ReactNode }) {
   const { keys } = useLanguage().text;
-  const { menu, title } = useWords();
+  const { menu, opening, title } = useWords();
   const navigate = useNavigate();
   const { checks = [], parked = [] } = useQuery(overviewQuery).data ?? {};
   const troubles = parked.length + checks.filter(({ ok }) => !ok).length;
@@ -75,13 +75,30 @@ function OperatorFrame({ operator, children }: { readonly operator: string; read
     label: menu[name],
     ...(name === 'overview' && { isExact: true, ...(troubles > 0 && { count: troubles }) }),
   }));
+  const goTo =
+    (to: string, hash = '') =>
+    () =>
+      void navigate({ to, hash });
+  const find = async (search: string) => {
+    const actions = (await tenantsWith(search)).data.map(({ name, display_name: description }) => ({
+      id: `tenant ${name}`,
+      label: name,
+      description,
+      onClick: goTo(`/operator/tenants/${name}`),
+    }));
+    return [{ label: menu.tenants, actions }];
+  };
   return (
     <Frame
+      find={find}
+      finds={menu.finds}
+      guide="/docs/operations"
       title={title}
+      actions={[{ id: 'new', label: opening.title, onClick: goTo('/operator/tenants', opening.title) }]}
       groups={[{ label: menu.watch, entries }]}
       person={operator}
       ofPerson={[{ id: 'end', label: menu.end, onClick: endSession }]}
-      keys={Object.fromEntries(PAGES.map(([keys, to]) => [keys, () => void navigate({ to })]))}
+      keys={Object.fromEntries(PAGES.map(([keys, to]) => [keys, goTo(to)]))}
       keyRows={[
         ...PAGES.map(([keys, , name]) => [keys, menu[name]] as const),
         ...Object.entries(keys.rows).slice(0, 3),

@@ -58,6 +58,8 @@ function Needs({ found: { checks, parked, tenants_behind: late } }: { readonly f
   );
 }
 
+type Figure = Exclude<keyof Schemas['Figures'], 'at'>;
+
 /** What this process has seen since its start, at most a day. */
 function Figures({ positions }: Pick<Schemas['Overview'], 'positions'>) {
   const { figures } = useWords();
@@ -66,11 +68,7 @@ function Figures({ positions }: Pick<Schemas['Overview'], 'positions'>) {
   const size = useSize();
   const rate = (value: number) => number(Math.round(10 * value) / 10);
   const places = positions === 'bytes' ? size : rate;
-  const charts: readonly (readonly [
-    string,
-    (value: number) => string,
-    ...Exclude<keyof Schemas['Figures'], 'at'>[],
-  ])[] = [
+  const charts: readonly (readonly [label: string, show: (value: number) => string, ...Figure[]])[] = [
     [figures.requests, rate, 'requests_per_second', 'errors_per_second'],
     [figures.time, (ms) => `${number(ms)} ms`, 'p99_ms'],
     [figures.stored, places, 'stored_per_second'],

@@ -116,8 +116,7 @@ function NewTenant() {
 export function TenantPage() {
   const { tenants } = useWords();
   const text = useText();
-  const number = useNumber();
-  const size = useSize();
+  const [number, size] = [useNumber(), useSize()];
   const { tenant } = getRouteApi('/operator/tenants/$tenant').useParams();
   const names: { readonly [quota: string]: string } = text.tenant.quota;
   const log = (
@@ -126,11 +125,12 @@ export function TenantPage() {
     </Link>
   );
   const quotaFact = ([quota, { used, limit }]: [string, Schemas['QuotaUse']]) => {
-    const [share, of] = limit === null ? [0, text.tenant.noLimit] : [(100 * (used ?? 0)) / limit, number(limit)];
+    const show = quota === 'log_bytes' ? size : number;
+    const [share, of] = limit === null ? [0, text.tenant.noLimit] : [(100 * (used ?? 0)) / limit, show(limit)];
     return [
       tenants.quotaOf(names[quota] ?? quota),
       <div key={quota}>
-        {used === null ? tenants.unknown : tenants.ofLimit(number(used), of)}
+        {used === null ? tenants.unknown : tenants.ofLimit(show(used), of)}
         <Progress aria-label={names[quota]} value={share} color={share >= 90 ? 'red' : 'indigo'} />
       </div>,
     ] as const;
@@ -149,8 +149,6 @@ export function TenantPage() {
               label={tenant}
               facts={[
                 [text.tenant.model, found.order_model],
-                [tenants.size, size(found.quotas.log_bytes.used ?? 0)],
-                [text.tables.records, number(found.quotas.records.used) || '–'],
                 [text.users.title, number(found.users)],
                 [text.clients.title, number(found.clients)],
                 [text.webhooks.title, number(found.webhooks)],

@@ -101,12 +101,11 @@ export const tenantQuery = (tenant: string) =>
     refetchInterval: WATCHED_EACH_MS,
   });
 
+export const tenantsWith = (search: string, cursor?: string) =>
+  bodyOf(api.GET('/api/v1/operator/tenants', { params: { query: { search: search || undefined, cursor } as object } }));
+
 export const useTenants = (search: string) =>
-  usePages(['operator', 'tenants', search], (cursor) =>
-    bodyOf(
-      api.GET('/api/v1/operator/tenants', { params: { query: { search: search || undefined, cursor } as object } }),
-    ),
-  );
+  usePages(['operator', 'tenants', search], (cursor) => tenantsWith(search, cursor));
 
 /** The API gives what is before a position or revision. */
 export const useLog = ({ stream, at }: LogSearch) =>

@@ -9,6 +9,7 @@ const WORDS = {
     overview: ['Overview', 'Overzicht'],
     tenants: ['Tenants', 'Tenants'],
     log: ['Event log', 'Gebeurtenissenlog'],
+    finds: ['Find tenants, pages and actions', 'Zoek tenants, pagina’s en acties'],
     end: ['End the session', 'Sessie beëindigen'],
   },
   session: {

@@ -6,19 +6,22 @@ import { kindOfEvent, useKindWords } from '../activity/words';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { useText, When } from '../app/language';
 import { Listed } from '../app/Page';
+import { titleOf } from '../app/Rows';
 import { Changed, useLabels } from '../tables/Differences';
 
 const SHOWN = 25;
 
-/** Names of parts by id: the number of a line, and its item. */
+/** Names by id: of a line its number and its item, of an item or a unit its name. */
 export type PartNames = ReadonlyMap<string, string>;
 
-/** Of the parts that an order has now. */
+/** Of the parts that an order has now, and of what they name. */
 export function namesOfParts(order: object): PartNames {
   const names = new Map<string, string>();
   for (const list of Object.values(order)) {
     if (!Array.isArray(list)) continue;
     for (const [index, part] of list.entries()) {
+      for (const named of Object.values(part ?? {}))
+        if (Object(named).id !== undefined) names.set(Object(named).id, titleOf(Object(named)));
       const { id, line_number: number, item } = Object(part);
       const name: unknown = Object(item).name;
       if (typeof id === 'string')
@@ -101,8 +104,8 @@ export function Entry({ entry, orderId, names, children }: EntryProps) {
                   ...(change.id === orderId ? [] : [names?.get(change.id) ?? labelOf(change.table)]),
                   labelOf(change.field, change.table),
                 ].join(' · ')}
-                from={change.from}
-                to={change.to}
+                from={names?.get(String(change.from)) ?? change.from}
+                to={names?.get(String(change.to)) ?? change.to}
               />
             ))}
         </details>

@@ -35,7 +35,7 @@ import { nextOrder, type OrderSearch, queueOf, readAround } from './queue';
 
 type Read = { readonly order: Order; readonly tag: string | null };
 
-const orderQuery = (id: string) => ({ queryKey: ['orders', 'one', id], queryFn: () => readOrder(id) });
+export const orderQuery = (id: string) => ({ queryKey: ['orders', 'one', id], queryFn: () => readOrder(id) });
 
 async function readOrder(id: string): Promise<Read> {
   const params = { path: { order_id: id } };

@@ -1,12 +1,15 @@
 /** The whole story of an order for an auditor: each step with its problems, what was sent because of it, and the answers. */
 import { Alert, Anchor, Group, Text, Timeline } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { useNumber, useText, When } from '../app/language';
 import { Listed, Page } from '../app/Page';
 import { usePages } from '../app/usePages';
 import { DeliveryStateBadge } from '../webhooks/SuccessByHour';
-import { Entry } from './OrderHistory';
+import { nameOf } from './LookUp';
+import { Entry, namesOfParts } from './OrderHistory';
+import { orderQuery } from './OrderPage';
 import { useProblemText } from './Problems';
 
 type Step = Schemas['ReplayStep'];
@@ -15,13 +18,15 @@ export function OrderReplay() {
   const { orderId } = getRouteApi('/orders/$orderId/replay').useParams();
   const text = useText();
   const say = useProblemText();
+  const { order } = useQuery(orderQuery(orderId)).data ?? {};
+  const names = namesOfParts(order ?? {});
   const replay = usePages(['orders', 'replay', orderId], (cursor) => {
     const params = { path: { order_id: orderId }, query: { cursor } as object };
     return bodyOf(api.GET('/api/v1/platform/orders/{order_id}/replay', { params }));
   });
   return (
     <Page
-      title={text.orders.replay}
+      title={order === undefined ? text.orders.replay : `${nameOf(order)}: ${text.orders.replay}`}
       actions={
         <>
           <Anchor href={`/api/v1/platform/orders/${orderId}/export`} download={`order-${orderId}.zip`}>
@@ -37,7 +42,7 @@ export function OrderReplay() {
         {(steps) => (
           <Timeline bulletSize={14} lineWidth={2} active={Number.MAX_SAFE_INTEGER}>
             {steps.map((step) => (
-              <Entry key={step.id} entry={step} orderId={orderId}>
+              <Entry key={step.id} entry={step} orderId={orderId} names={names}>
                 {step.problems.length > 0 && (
                   <Alert color="orange" p="xs" title={text.orders.problems}>
                     {step.problems.map((problem) => (

@@ -1,7 +1,7 @@
 /** A record through time: a slider over its changes, the record as each of them left it, and all of them below. */
 import { Badge, Group, Slider, Stack, Timeline, Title } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useState } from 'react';
 import { useKindWords } from '../activity/words';
 import { type AssetType, api, bodyOf, type Schemas } from '../api/client';
 import { localeOf, useLanguage, useText, When } from '../app/language';
@@ -44,7 +44,8 @@ export function RecordHistory({ type, recordId, now, children }: Props) {
   const text = useText();
   const { name: table } = type;
   const labelOf = useLabels();
-  const [step, setStep] = useState(0);
+  const { at } = getRouteApi('/tables/$table/records/$recordId').useSearch();
+  const [chosen, setStep] = useState<number>();
   const history = usePages(['records', table, 'history', recordId], async (cursor) =>
     bodyOf(
       api.GET('/api/v1/platform/tables/{table}/assets/{asset_id}/history', {
@@ -52,18 +53,26 @@ export function RecordHistory({ type, recordId, now, children }: Props) {
       }),
     ),
   );
+  // The history of an order is another one, on its own page.
+  const changes = history.data?.pages.flatMap(({ data }) => data as readonly Change[]) ?? [];
+  // Opened from a list of the past, it begins with what it was then.
+  const ofThen = at === undefined ? 0 : changes.findIndex(({ occurred_at }) => occurred_at <= at);
+  const step = chosen ?? Math.max(0, ofThen);
+  const { hasNextPage, isFetching, fetchNextPage } = history;
+  useEffect(() => {
+    if (ofThen < 0 && hasNextPage && !isFetching) void fetchNextPage();
+  }, [ofThen, hasNextPage, isFetching, fetchNextPage]);
+  const past = chosen === undefined && at !== undefined ? at : step > 0 ? changes[step]?.occurred_at : undefined;
   return (
     <Loaded query={history}>
-      {({ pages }) => {
-        // The history of an order is another one, on its own page.
-        const changes = pages.flatMap(({ data }) => data as readonly Change[]);
+      {() => {
         const show = (next: number) => {
           setStep(next);
-          if (next === changes.length - 1 && history.hasNextPage) void history.fetchNextPage();
+          if (next === changes.length - 1 && hasNextPage) void fetchNextPage();
         };
         return (
           <Stack>
-            {step > 0 && <Past at={changes[step]?.occurred_at ?? ''} onNow={() => show(0)} />}
+            {past !== undefined && <Past at={past} onNow={() => show(0)} />}
             {changes.length > 1 && <Steps table={table} changes={changes} step={step} onStep={show} />}
             {children(
               recordAt(step === 0 ? now : now && { ...lastValues(changes), ...now }, changes, step),

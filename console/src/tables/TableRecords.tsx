@@ -119,7 +119,7 @@ function Records({ type }: { readonly type: AssetType }) {
                 rows={rows as readonly AnyRecord[]}
                 rowId={({ id }) => id}
                 onOpen={({ id }) =>
-                  void navigate({ to: '/tables/$table/records/$recordId', params: { table, recordId: id } })
+                  void navigate({ to: `/tables/${table}/records/${id}`, search: momentOf(search) } as never)
                 }
                 sorted={{ by: search.sort, onSort: (sort) => change({ sort }) }}
               />
@@ -141,6 +141,9 @@ const filtersOf = ({ filters = {} }: RecordsSearch): { readonly [parameter: stri
     }),
   );
 
+/** A record is opened as of the moment of its list. */
+const momentOf = ({ at }: RecordsSearch) => ({ at });
+
 function columnOf(field: AssetField, table: string, at: number, linkOf: LinkOf): Column<AnyRecord> {
   const isNumber = field.type === 'Integer' || field.type === 'Decimal';
   return {
@@ -155,7 +158,7 @@ function columnOf(field: AssetField, table: string, at: number, linkOf: LinkOf):
       if (at > 0 && field.type.startsWith('Date')) return <When at={value} />;
       if (at > 0) return linkOf(field.name, value) ?? (isNumber ? value : <Cut>{value}</Cut>);
       return (
-        <Link to="/tables/$table/records/$recordId" params={{ table, recordId: record.id }}>
+        <Link to="/tables/$table/records/$recordId" params={{ table, recordId: record.id }} search={momentOf as never}>
           <Cut>{value === '' ? record.id : value}</Cut>
         </Link>
       );

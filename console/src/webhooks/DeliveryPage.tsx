@@ -42,7 +42,7 @@ export function DeliveryPage() {
       {(of) => (
         <Page
           title={of.kind}
-          actions={isAdmin && <Act label={text.webhooks.resend} isDisabled={of.state === 'open'} act={resend} />}
+          actions={isAdmin && <Act label={text.webhooks.resend} disabled={of.state === 'open'} act={resend} />}
         >
           <Group gap="xs">
             <DeliveryStateBadge state={of.state} />

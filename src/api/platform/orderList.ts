@@ -91,7 +91,8 @@ const tooManyToCount = () =>
 /** By texts that have no order of their own, and by what belongs to an order. */
 const ADDED_SORT = /^(-?)(customer|error_reason|lines|problems)$/;
 
-async function withCustomers(records: RecordQueries, tenant: Tenant, orders: readonly RecordView[]) {
+/** With the names of their customers, null where there is none. */
+export async function withCustomers(records: RecordQueries, tenant: Tenant, orders: readonly RecordView[]) {
   const keys = [...new Set(orders.map((order) => nameIn(order, CUSTOMER.field)))];
   const parties = await records.find({ tenant: tenant.name, table: CUSTOMER.table }, CUSTOMER.key, keys);
   const names = new Map(parties.map(({ fields }) => [nameIn(fields, CUSTOMER.key), nameIn(fields, 'name')]));
