@@ -19,9 +19,7 @@ beforeAll(async () => {
   window = await Window.open(browser, acme());
   await window.signIn(auditor);
 });
-afterEach(() => {
-  expect(window.complaints.splice(0)).toEqual([]);
-});
+afterEach(() => expect(window.complaints.splice(0)).toEqual([]));
 afterAll(async () => {
   await browser?.close();
   await service?.dispose();

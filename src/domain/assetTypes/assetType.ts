@@ -17,7 +17,6 @@ export type AssetField = {
   readonly readOnly?: true;
   /** The value is an array of strings. */
   readonly list?: true;
-  /** Only these values. */
   readonly oneOf?: readonly string[];
   /** Added by the tenant, not part of the standard. */
   readonly custom?: true;
