@@ -94,7 +94,7 @@ test('gives moments in the zone of the person: of a table as it was, and of the 
   const past = page.getByRole('note').filter({ hasText: 'You see the past' });
   await past.waitFor();
   await window.screenshot('auditor-past');
-  // Of a row, that moment too, until somebody goes back to now, when the clean-up has deleted it.
+  // A record that is opened there shows the same moment. Now it is deleted, by the clean-up.
   await page.getByRole('link', { name: 'I1' }).click();
   await page.getByRole('table', { name: 'Items' }).getByText('Coffee beans 1 kg').waitFor();
   await past.getByRole('button', { name: 'Back to now' }).click();
