@@ -205,9 +205,7 @@ const schema = z.object(settings).superRefine(({ BASE_HOST, OPERATOR_HOST }, { a
 
 export type Config = z.output<typeof schema>;
 
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-}
+export class ConfigError extends Error {}
 
 /** @throws ConfigError naming each variable that is wrong and what is allowed */
 export function readConfig(environment: Environment): Config {

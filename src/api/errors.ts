@@ -19,7 +19,6 @@ import { loggedPath } from './requestContext.js';
 
 /** An error answer that the API itself decides on. `message` says what is wrong, `reason` why or what to do. */
 export class HttpError extends Error {
-  override readonly name = 'HttpError';
   constructor(
     readonly status: number,
     message: string,

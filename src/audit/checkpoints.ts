@@ -54,9 +54,7 @@ async function readKey(file: string): Promise<CheckpointKeys[number]> {
 const CHECKPOINT_FILE = 'checkpoint';
 
 /** The log is no continuation of what the last checkpoint covers: nothing is signed that contradicts it. */
-export class ContradictionError extends Error {
-  override readonly name = 'ContradictionError';
-}
+export class ContradictionError extends Error {}
 
 /** Names the log in its checkpoints, and their keys. Copies of a log are the same log. */
 const originOf = (log: string): string => `dynamic-assets/${log}`;

@@ -19,9 +19,7 @@ export type Checkpoint = {
 };
 
 /** The text is no note, or no key signed it; the message is a sentence. */
-export class InvalidNoteError extends Error {
-  override readonly name = 'InvalidNoteError';
-}
+export class InvalidNoteError extends Error {}
 
 const ED25519 = Buffer.of(1);
 const ID_BYTES = 4;

@@ -5,9 +5,7 @@ import { errorCode, writeWhole } from '../supervision/files.js';
 import { HASH_BYTES, TILE_WIDTH, type Tile } from './merkle.js';
 
 /** The tile is missing, or has another length than a tile of its width. */
-export class DamagedTileError extends Error {
-  override readonly name = 'DamagedTileError';
-}
+export class DamagedTileError extends Error {}
 
 /** An index in groups of three digits, all but the last behind an `x`: 1234067 is `x001/x234/067`. */
 function indexPath(index: number): string {

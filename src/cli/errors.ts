@@ -8,7 +8,6 @@ const EXIT_USAGE = 2;
 
 /** An error that the caller can correct; the message says how. */
 export class CliError extends Error {
-  override readonly name: string = 'CliError';
   readonly exitCode: number = EXIT_FAILURE;
 }
 

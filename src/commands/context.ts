@@ -96,9 +96,7 @@ export interface SecretBox {
 }
 
 /** No key of this process opens the secret. Configure the right key, or make a new secret. */
-export class UnopenableSecretError extends Error {
-  override readonly name = 'UnopenableSecretError';
-}
+export class UnopenableSecretError extends Error {}
 
 export type Commands = {
   readonly eventStore: EventStore;
@@ -125,7 +123,6 @@ export type WrittenRecord = {
 
 /** Bad input: nothing was stored. Becomes 422 with these messages by field, at most MAX_ENTRIES of them. */
 export class ValidationError extends Error {
-  override readonly name = 'ValidationError';
   readonly errors: FieldErrors;
 
   constructor(errors: FieldErrors) {
@@ -137,18 +134,13 @@ export class ValidationError extends Error {
   }
 }
 
-export class NotFoundError extends Error {
-  override readonly name = 'NotFoundError';
-}
+export class NotFoundError extends Error {}
 
 /** The current state does not allow this. Becomes 409. */
-export class ConflictError extends Error {
-  override readonly name = 'ConflictError';
-}
+export class ConflictError extends Error {}
 
 /** The kind of asset does not offer this. Becomes 400. */
 export class NotSupportedError extends Error {
-  override readonly name = 'NotSupportedError';
   /** @param advice why, or what to do instead */
   constructor(
     message: string,
@@ -159,6 +151,4 @@ export class NotSupportedError extends Error {
 }
 
 /** No decision is possible now; trying again is safe. Becomes 503. */
-export class TryAgainError extends Error {
-  override readonly name = 'TryAgainError';
-}
+export class TryAgainError extends Error {}

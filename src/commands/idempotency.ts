@@ -33,7 +33,6 @@ type KeyUse = {
 
 /** The request was carried out before: nothing is written, and the use says what to answer. */
 class KeyUsedError extends Error {
-  override readonly name = 'KeyUsedError';
   constructor(readonly use: KeyUse) {
     super('The Idempotency-Key was used by this request before.');
   }

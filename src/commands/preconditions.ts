@@ -7,7 +7,6 @@ export type Precondition = 'any' | readonly string[];
 
 /** The record has changed since the caller saw it: nothing was written. Becomes 412. */
 export class PreconditionFailedError extends Error {
-  override readonly name = 'PreconditionFailedError';
   /** @param tag of the current record */
   constructor(readonly tag: string) {
     super('The record is not as it was when it had the given ETag.');

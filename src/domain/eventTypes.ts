@@ -123,7 +123,6 @@ export const ACTIVITY_KINDS: readonly ActivityKind[] = [...new Set(ACTIVITIES.va
 export const SCHEMA_VERSION = 1;
 
 export class UnreadableEventError extends Error {
-  override readonly name = 'UnreadableEventError';
   constructor(readonly unreadable: readonly { readonly type: string; readonly schemaVersion: number }[]) {
     const names = unreadable.map(({ type, schemaVersion }) => `${type} version ${schemaVersion}`).join(', ');
     super(`The event log holds what this version of the program cannot read: ${names}. Start a version that knows it.`);

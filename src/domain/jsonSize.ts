@@ -10,6 +10,4 @@ export function charactersOf(value: unknown): number {
 }
 
 /** The answer would be too large. The message says what to ask for instead. */
-export class AnswerTooLargeError extends Error {
-  override readonly name = 'AnswerTooLargeError';
-}
+export class AnswerTooLargeError extends Error {}

@@ -125,19 +125,15 @@ export interface EventStore extends EventLog {
 export type EventType = { readonly type: string; readonly schemaVersion: number };
 
 export class WrongExpectedRevisionError extends Error {
-  override readonly name = 'WrongExpectedRevisionError';
   constructor(stream: string, expected: ExpectedRevision, actual: Revision | 'no-stream') {
     super(`Stream ${stream} is at ${actual}, not at ${expected}.`);
   }
 }
 
 /** An event is too large, or the events of one append are. Nothing was stored. The message is for callers. */
-export class AppendTooLargeError extends Error {
-  override readonly name = 'AppendTooLargeError';
-}
+export class AppendTooLargeError extends Error {}
 
 export class EventStoreUnavailableError extends Error {
-  override readonly name: string = 'EventStoreUnavailableError';
   /** For appends: the log was asked, and may have stored the events or may still store them. */
   readonly mayBeStored: boolean;
 
@@ -149,7 +145,6 @@ export class EventStoreUnavailableError extends Error {
 
 /** The embedded log's file is damaged. It is the only copy of its events, so it is left as it is for a person to repair. */
 export class EventLogDamagedError extends EventStoreUnavailableError {
-  override readonly name = 'EventLogDamagedError';
   constructor(file: string, damage: string, options: ErrorOptions = {}) {
     super(
       `The event log ${file} is damaged (${damage}): stop the service, keep a copy of the data directory, and put a backup in its place with "dynamic-assets restore"; "dynamic-assets doctor" says what is damaged.`,

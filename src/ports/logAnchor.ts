@@ -17,7 +17,6 @@ export async function isSameLog(
 
 /** The log is not the one used before. The message says what to do. */
 export class OtherLogError extends Error {
-  override readonly name = 'OtherLogError';
   constructor(found: string) {
     super(
       `${found} Name the right log, or another DATA_DIR (and other engines with it); copy a log to where you want it ` +

@@ -8,9 +8,7 @@ export type Message = { readonly id: string; readonly body: unknown };
 export type ReceivedMessage = Message & { readonly redeliveries: number };
 
 /** The broker cannot be reached, or accepts no messages now. A retry may succeed. */
-export class BrokerUnavailableError extends Error {
-  override readonly name = 'BrokerUnavailableError';
-}
+export class BrokerUnavailableError extends Error {}
 
 /** `retry`: redeliver it after the delay; with RabbitMQ sooner if that is over half a minute, or its consumer ends. */
 export type Outcome = { readonly kind: 'done' } | { readonly kind: 'retry'; readonly delayMs: number };

@@ -188,14 +188,10 @@ export interface RowWriter extends RowReads {
 }
 
 /** The engine works and cannot store a row, or the rows differ from the log: the same write fails again. */
-export class RowRefusedError extends Error {
-  override readonly name = 'RowRefusedError';
-}
+export class RowRefusedError extends Error {}
 
 /** The rows cannot be read now. The message is for callers. */
-export class RowsUnavailableError extends Error {
-  override readonly name: string = 'RowsUnavailableError';
-}
+export class RowsUnavailableError extends Error {}
 
 /** @throws RowsUnavailableError unless the tenant's rows are shown */
 export function refuseHidden(state: TenantProgress['state'] = 'running'): void {
@@ -206,8 +202,6 @@ export function refuseHidden(state: TenantProgress['state'] = 'running'): void {
 
 /** Rows were damaged, or of another layout. The writer has put empty ones in their place, whose state is `filling`. */
 export class RowsLostError extends RowsUnavailableError {
-  override readonly name = 'RowsLostError';
-
   constructor(
     readonly tenant: string,
     message: string,

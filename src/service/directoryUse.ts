@@ -25,9 +25,7 @@ const user = z.object({
 type DirectoryUser = z.output<typeof user>;
 
 /** Another process uses the data directory, and this one may not share it. */
-export class DirectoryInUseError extends Error {
-  override readonly name = 'DirectoryInUseError';
-}
+export class DirectoryInUseError extends Error {}
 
 export type DirectoryUse = {
   /** Adds the service's address to its description. */

@@ -108,7 +108,6 @@ async function keysIn(file: string): Promise<readonly Uint8Array[]> {
 
 /** This process cannot open what the others have sealed, and they could not open what it seals. */
 export class OtherSecretsKeyError extends Error {
-  override readonly name = 'OtherSecretsKeyError';
   constructor() {
     super(
       'No key of this process opens the key that signs tokens of the event log: set the SECRETS_KEY of its other processes (or the ' +

@@ -2,9 +2,7 @@
 import { Cancellation } from './cancellation.js';
 
 /** The time ended before the work. */
-export class DeadlineError extends Error {
-  override readonly name = 'DeadlineError';
-}
+export class DeadlineError extends Error {}
 
 /** Cancelled when its time ends, unless `end` is called before. */
 export class Deadline extends Cancellation {

@@ -13,9 +13,7 @@ type FairQueueLimits = {
 };
 
 /** The queue is full. */
-export class TooManyWaitingError extends Error {
-  override readonly name = 'TooManyWaitingError';
-}
+export class TooManyWaitingError extends Error {}
 
 export class FairQueue {
   readonly #limits: Required<FairQueueLimits>;

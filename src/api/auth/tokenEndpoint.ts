@@ -180,7 +180,6 @@ const OAUTH_ERRORS = {
 
 /** Answered in the form of RFC 6749 §5.2; the message becomes `error_description`. */
 class OAuthError extends Error {
-  override readonly name = 'OAuthError';
   constructor(
     readonly code: keyof typeof OAUTH_ERRORS,
     description: string,

@@ -5,7 +5,6 @@ import { parseConnectionString } from '@eventstore/db-client/dist/Client/parseCo
 
 /** The connection string cannot be used. The message never quotes it, as it may hold a password. */
 export class ConnectionStringError extends Error {
-  override readonly name = 'ConnectionStringError';
   constructor(reason: string) {
     super(`EVENTSTORE_URL is refused: ${reason}. It looks like esdb://user:password@host:2113?tls=true.`);
   }

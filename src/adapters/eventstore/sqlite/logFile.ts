@@ -46,7 +46,6 @@ const MIGRATIONS: readonly string[] = [
 ];
 
 export class UnknownFileVersionError extends Error {
-  override readonly name = 'UnknownFileVersionError';
   constructor(file: string, version: number) {
     super(
       `${file} has version ${version}, written by a newer release; this one reads up to ${MIGRATIONS.length}. ` +
