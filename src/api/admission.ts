@@ -28,19 +28,16 @@ type Bucket = { tokens: number; filledAt: number };
 /** Token buckets. One refills `perSecond` tokens a second up to `burst`. */
 export class TokenBuckets {
   readonly #buckets = new LRUCache<string, Bucket>({ max: KNOWN_BUCKETS });
-  readonly #now: () => number;
 
   /** @param now monotonic clock, in milliseconds */
-  constructor(now: () => number = () => performance.now()) {
-    this.#now = now;
-  }
+  constructor(private readonly now: () => number = () => performance.now()) {}
 
   /**
    * Takes a token if there is one.
    * @returns whole tokens left, and seconds until the next one, rounded up; 0 if there is one
    */
   take(key: string, { perSecond, burst }: RateLimit) {
-    const now = this.#now();
+    const now = this.now();
     let bucket = this.#buckets.get(key);
     if (bucket === undefined) {
       bucket = { tokens: burst, filledAt: now };

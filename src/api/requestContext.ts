@@ -58,11 +58,12 @@ class RequestContext {
 
   /** Made here: ids chosen by clients are not unique, so they must not be in the audit trail. */
   readonly requestId = randomUUID();
-  readonly #req: Request;
 
   /** @param timeoutMs time limit of the answer */
-  constructor(req: Request, timeoutMs: number) {
-    this.#req = req;
+  constructor(
+    private readonly req: Request,
+    timeoutMs: number,
+  ) {
     const tookTooLong = () => new DeadlineError(`It was given up after ${timeoutMs / 1000} s.`);
     this.deadline = new RequestDeadline(timeoutMs - ANSWER_MS, tookTooLong);
   }
@@ -107,7 +108,7 @@ class RequestContext {
   /** A caller for what the service itself notes about the request. */
   callerAs(actor: Actor, tenant = this.tenant.name): Caller {
     const { requestId } = this;
-    const request = { method: this.#req.method, path: loggedPath(this.#req) };
+    const request = { method: this.req.method, path: loggedPath(this.req) };
     const ids = { correlationId: requestId, causationId: requestId, traceparent: traceparentOf(this.span) };
     return { tenant, actor, ...ids, request };
   }

@@ -19,25 +19,21 @@ export const tilePath = (level: number, index: number, width: number = TILE_WIDT
   `tile/${level}/${indexPath(index)}${width < TILE_WIDTH ? `.p/${width}` : ''}`;
 
 export class TileFiles {
-  readonly #directory: string;
-
-  constructor(directory: string) {
-    this.#directory = directory;
-  }
+  constructor(private readonly directory: string) {}
 
   /** A full tile takes the place of its partial ones. */
   async write({ level, index, hashes }: Tile): Promise<void> {
     const width = hashes.length / HASH_BYTES;
-    await writeWhole(join(this.#directory, tilePath(level, index, width)), hashes, rename, this.#directory);
+    await writeWhole(join(this.directory, tilePath(level, index, width)), hashes, rename, this.directory);
     if (width === TILE_WIDTH)
-      await rm(join(this.#directory, `${tilePath(level, index)}.p`), { recursive: true, force: true });
+      await rm(join(this.directory, `${tilePath(level, index)}.p`), { recursive: true, force: true });
   }
 
   /** The first hashes of a tile, from the full one or a partial one of this width. @throws DamagedTileError */
   async read(level: number, index: number, width: number = TILE_WIDTH): Promise<Buffer> {
     for (const stored of new Set([TILE_WIDTH, width])) {
       const path = tilePath(level, index, stored);
-      const hashes = await readFile(join(this.#directory, path)).catch(undefinedIfMissing);
+      const hashes = await readFile(join(this.directory, path)).catch(undefinedIfMissing);
       if (hashes?.length === stored * HASH_BYTES) return hashes.subarray(0, width * HASH_BYTES);
       if (hashes !== undefined) throw new DamagedTileError(`${path} is damaged.`);
     }

@@ -58,15 +58,11 @@ export type RecordsBehind = Pick<RecordPage, 'records'> & {
 
 /** Of the present, or of an earlier moment. A table that does not exist is empty. */
 export class RecordQueries {
-  readonly #rows: RowReads;
-  readonly #tenants: Tenants;
-  readonly #at: Position | undefined;
-
-  constructor(rows: RowReads, tenants: Tenants, at?: Position) {
-    this.#rows = rows;
-    this.#tenants = tenants;
-    this.#at = at;
-  }
+  constructor(
+    private readonly rows: RowReads,
+    private readonly tenants: Tenants,
+    private readonly at?: Position,
+  ) {}
 
   /** One record, or undefined. A malformed id is not found. */
   async get(table: TableRef, id: string): Promise<RecordJson | undefined> {
@@ -152,15 +148,15 @@ export class RecordQueries {
   }
 
   #typeOf({ tenant, table }: TableRef): Pick<AssetType, 'fields'> {
-    return this.#tenants.tenant(tenant)?.assetTypes.get(table) ?? { fields: [] };
+    return this.tenants.tenant(tenant)?.assetTypes.get(table) ?? { fields: [] };
   }
 
   #found(table: TableRef, query: Partial<RowsQuery>) {
-    return this.#rows.rows(spaceOf(table), { ids: [], keys: [], ...query, at: this.#at });
+    return this.rows.rows(spaceOf(table), { ids: [], keys: [], ...query, at: this.at });
   }
 
   #page(table: TableRef, query: Partial<PageQuery>, cancellation?: Cancellation) {
-    return this.#rows.page(spaceOf(table), { ...ALL_ROWS, ...query, at: this.#at }, cancellation);
+    return this.rows.page(spaceOf(table), { ...ALL_ROWS, ...query, at: this.at }, cancellation);
   }
 
   /** @throws AnswerTooLargeError */

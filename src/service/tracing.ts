@@ -35,7 +35,8 @@ export const traceAppends = (log: EventStore, tracer: Tracer | undefined): Event
           try {
             return await log.append(stream, events, ...more);
           } catch (failure) {
-            for (const span of spans) failSpan(span, failure instanceof Error ? failure.constructor.name : typeof failure);
+            for (const span of spans)
+              failSpan(span, failure instanceof Error ? failure.constructor.name : typeof failure);
             throw failure;
           } finally {
             for (const span of spans) span.end();

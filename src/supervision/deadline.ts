@@ -6,15 +6,16 @@ export class DeadlineError extends Error {}
 
 /** Cancelled when its time ends, unless `end` is called before. */
 export class Deadline extends Cancellation {
-  readonly #overReason: () => Error;
   /** On the clock of `performance.now()`. */
   #until = 0;
   #timer: NodeJS.Timeout | undefined;
 
   /** @param reason makes the reason of the cancellation, such as a DeadlineError */
-  constructor(milliseconds: number, reason: () => Error) {
+  constructor(
+    milliseconds: number,
+    private readonly overReason: () => Error,
+  ) {
     super();
-    this.#overReason = reason;
     this.#start(milliseconds);
   }
 
@@ -57,7 +58,7 @@ export class Deadline extends Cancellation {
 
   #start(milliseconds: number): void {
     this.#until = performance.now() + milliseconds;
-    this.#timer = setTimeout(() => this.cancel(this.#overReason()), milliseconds).unref();
+    this.#timer = setTimeout(() => this.cancel(this.overReason()), milliseconds).unref();
   }
 }
 

@@ -64,8 +64,6 @@ const AUDIENCES = {
 } as const satisfies { readonly [K in Kind]: string };
 
 export class TokenService {
-  readonly #config: Pick<Config, 'BASE_HOST' | 'TOKEN_TTL_SECONDS'>;
-  readonly #keys: TokenKeys;
   /** By their sealed text; undefined if this process cannot open it. */
   readonly #opened = new Map<string, SigningKey | undefined>();
   /**
@@ -75,9 +73,10 @@ export class TokenService {
   readonly #known = new LRUCache<string, Claims[Kind]>({ max: CACHED_TOKENS });
   #verifiedBy: StoredSigningKeys;
 
-  constructor(config: Pick<Config, 'BASE_HOST' | 'TOKEN_TTL_SECONDS'>, keys: TokenKeys) {
-    this.#config = config;
-    this.#keys = keys;
+  constructor(
+    private readonly config: Pick<Config, 'BASE_HOST' | 'TOKEN_TTL_SECONDS'>,
+    private readonly keys: TokenKeys,
+  ) {
     this.#verifiedBy = keys.stored();
   }
 
@@ -88,7 +87,7 @@ export class TokenService {
     if (key === undefined) throw new TryAgainError('This process has no key that signs tokens.');
     const id = randomUUID();
     const expiresIn = {
-      client: this.#config.TOKEN_TTL_SECONDS,
+      client: this.config.TOKEN_TTL_SECONDS,
       user: USER_SESSION_SECONDS,
       operator: OPERATOR_SESSION_HOURS * 3600,
       operatorLink: OPERATOR_LINK_MINUTES * 60,
@@ -112,7 +111,7 @@ export class TokenService {
    * HttpError 401
    */
   async verify<K extends Kind>(kind: K, token: string): Promise<Claims[K]> {
-    const stored = this.#keys.stored();
+    const stored = this.keys.stored();
     if (this.#verifiedBy !== stored) {
       this.#verifiedBy = stored;
       this.#known.clear();
@@ -126,13 +125,13 @@ export class TokenService {
   }
 
   #namesOf(kind: Kind) {
-    const issuer = `https://${this.#config.BASE_HOST}`;
+    const issuer = `https://${this.config.BASE_HOST}`;
     return { issuer, audience: `${issuer}/api/v1/${AUDIENCES[kind]}` };
   }
 
   /** Those that this process can open, the latest first. */
   #verifying(): readonly SigningKey[] {
-    return verifyingKeys(this.#keys.stored(), Date.now()).flatMap((each) => {
+    return verifyingKeys(this.keys.stored(), Date.now()).flatMap((each) => {
       if (!this.#opened.has(each.sealedKey)) this.#opened.set(each.sealedKey, this.#open(each));
       return this.#opened.get(each.sealedKey) ?? [];
     });
@@ -140,10 +139,10 @@ export class TokenService {
 
   #open(stored: StoredSigningKeys[number]): SigningKey | undefined {
     try {
-      return openedKey(this.#keys.secretBox, stored);
+      return openedKey(this.keys.secretBox, stored);
     } catch (error) {
       if (!(error instanceof UnopenableSecretError)) throw error;
-      this.#keys.onUnopenable?.(stored.kid);
+      this.keys.onUnopenable?.(stored.kid);
       return undefined;
     }
   }
@@ -156,7 +155,7 @@ export class TokenService {
     const find = () => this.#verifying().find(({ kid }) => kid === header.kid);
     let key = find();
     if (key === undefined) {
-      await this.#keys.refresh?.();
+      await this.keys.refresh?.();
       key = find();
     }
     if (key === undefined) throw invalidToken('The token is signed with an unknown key.');

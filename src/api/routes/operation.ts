@@ -122,17 +122,14 @@ export const permissionOn = ({ allow }: Operation, assetType: () => Kind): Permi
 
 /** What a handler gets: the request, its input, and who sent it. */
 export class Call {
-  readonly #api: Api;
   /** @param body parsed JSON; undefined if the operation takes none */
   constructor(
-    api: Api,
+    private readonly api: Api,
     readonly req: Request,
     readonly res: Response,
     readonly query: URLSearchParams,
     readonly body: unknown,
-  ) {
-    this.#api = api;
-  }
+  ) {}
 
   /** Path parameters; '' if the path has none of that name. @throws HttpError 404 for a NUL character: nothing has such a name */
   get path(): { readonly table: string; readonly id: string; readonly deliveryId: string } {
@@ -176,13 +173,13 @@ export class Call {
 
   /** What is written to `:table`, for commands. @throws NotFoundError */
   get tableWrite(): TableWrite {
-    return { commands: this.#api.commands, caller: this.caller, assetType: this.assetType };
+    return { commands: this.api.commands, caller: this.caller, assetType: this.assetType };
   }
 
   /** The asset type of `:table`, with the fields that it has now. @throws NotFoundError if the tenant has none of this name */
   get assetType(): AssetType {
     const known = knownAsset(this.req);
-    return this.#api.directory.tenant(this.tenant.name)?.assetTypes.get(known.name) ?? known;
+    return this.api.directory.tenant(this.tenant.name)?.assetTypes.get(known.name) ?? known;
   }
 }
 

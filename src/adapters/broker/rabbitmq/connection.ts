@@ -19,15 +19,12 @@ type ConnectionOptions = {
 };
 
 export class Connection {
-  readonly #options: ConnectionOptions;
   #host = 0;
   #current: Promise<Session> | undefined;
   #isLost = false;
   #isClosed = false;
 
-  constructor(options: ConnectionOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ConnectionOptions) {}
 
   /** @throws BrokerUnavailableError if there is no connection, or the work failed on it or took too long */
   async use<T>(work: (session: Session) => Promise<T>, timeoutMs = TIMEOUT_MS): Promise<T> {
@@ -68,7 +65,7 @@ export class Connection {
 
   async #connect(): Promise<Session> {
     try {
-      const { urls, name } = this.#options;
+      const { urls, name } = this.options;
       const session = await Session.open(urls[this.#host % urls.length] ?? '', name);
       this.#isLost = false;
       void session.ended.then((reason) => this.#lost(reason));
@@ -82,7 +79,7 @@ export class Connection {
   #lost(reason: unknown): void {
     this.#current = undefined;
     this.#host += 1;
-    if (!this.#isLost && !this.#isClosed) this.#options.onLost(unavailable(reason));
+    if (!this.#isLost && !this.#isClosed) this.options.onLost(unavailable(reason));
     this.#isLost = true;
   }
 }

@@ -41,14 +41,12 @@ type ConsumerOptions = ConsumeOptions & {
 type Link = { readonly channel: Channel; readonly closed: AbortSignal; readonly ending: AbortSignal };
 
 export class Consumer {
-  readonly #options: ConsumerOptions;
   readonly #running = new Set<Promise<void>>();
   readonly #handlers: PQueue;
   /** Messages that are put off for a moment. */
   #held = 0;
 
-  constructor(options: ConsumerOptions) {
-    this.#options = options;
+  constructor(private readonly options: ConsumerOptions) {
     this.#handlers = new PQueue({ concurrency: options.concurrency });
   }
 
@@ -58,12 +56,12 @@ export class Consumer {
   }
 
   get #mostHeld(): number {
-    return this.#options.concurrency * HELD_PER_MESSAGE_IN_FLIGHT;
+    return this.options.concurrency * HELD_PER_MESSAGE_IN_FLIGHT;
   }
 
   /** Resolves when the signal has ended it and no handler is running. Does not reject while the server is away. */
   async run(): Promise<void> {
-    const { signal, onTrouble } = this.#options;
+    const { signal, onTrouble } = this.options;
     await keepRunning((succeeded) => this.#consume(succeeded), {
       signal,
       backoff: CONSUME_BACKOFF,
@@ -74,7 +72,7 @@ export class Consumer {
 
   /** Runs until the signal ends it. @throws Error if the channel ends first; its messages are redelivered */
   async #consume(succeeded: () => void): Promise<void> {
-    const { queue, concurrency, signal, connection } = this.#options;
+    const { queue, concurrency, signal, connection } = this.options;
     const session = await connection.session(signal);
     await session.declareWork(queue);
     const channel = await session.openChannel();
@@ -141,12 +139,12 @@ export class Consumer {
       warn(error);
       return { kind: 'done' };
     }
-    return runHandler(this.#options.handle, { id: idOf(message), body, redeliveries });
+    return runHandler(this.options.handle, { id: idOf(message), body, redeliveries });
   }
 
   /** Stores the message that comes in its place, then acknowledges it: a crash in between leaves both. */
   async #conclude(message: ConsumeMessage, outcome: Outcome, redeliveries: number, link: Link): Promise<void> {
-    const { queue, send, signal } = this.#options;
+    const { queue, send, signal } = this.options;
     const copies = outcome.kind === 'retry' ? [delayedCopy(queue, message, outcome.delayMs, redeliveries)] : [];
     while (!link.closed.aborted) {
       try {

@@ -20,7 +20,6 @@ const declaring = new PQueue({ concurrency: 1 });
 export class Session {
   /** Resolves with the reason when the connection has ended. */
   readonly ended: Promise<Error>;
-  readonly #model: ChannelModel;
   /** By the name of the first queue. */
   readonly #declared = new Map<string, Promise<void>>();
   #confirming: Promise<ConfirmChannel> | undefined;
@@ -30,8 +29,7 @@ export class Session {
   /** Why the server accepts no messages for now; undefined if it does. */
   blocked: string | undefined;
 
-  private constructor(model: ChannelModel) {
-    this.#model = model;
+  private constructor(private readonly model: ChannelModel) {
     let failure: Error | undefined;
     model.on('error', (error) => {
       failure = error;
@@ -65,7 +63,7 @@ export class Session {
 
   /** Opens a channel, which the caller closes. A channel's users learn of its end by the calls that fail. */
   async openChannel(): Promise<Channel> {
-    const channel = await this.#model.createChannel();
+    const channel = await this.model.createChannel();
     return channel.on('error', () => undefined);
   }
 
@@ -135,11 +133,11 @@ export class Session {
   }
 
   async close(): Promise<void> {
-    await this.#model.close();
+    await this.model.close();
   }
 
   async #openConfirming(): Promise<ConfirmChannel> {
-    const channel = await this.#model.createConfirmChannel().catch((error: unknown) => {
+    const channel = await this.model.createConfirmChannel().catch((error: unknown) => {
       this.#confirming = undefined;
       throw error;
     });

@@ -18,8 +18,6 @@ type ConsumerOptions = ConsumeOptions & {
 };
 
 export class Consumer {
-  readonly #store: JobStore;
-  readonly #options: ConsumerOptions;
   readonly #wakeUp = new WakeUp();
   readonly #inFlight = new Set<TakenJob>();
   #outcomes: JobOutcome[] = [];
@@ -28,10 +26,10 @@ export class Consumer {
   #renewedAt = Date.now();
   #woken = false;
 
-  constructor(store: JobStore, options: ConsumerOptions) {
-    this.#store = store;
-    this.#options = options;
-  }
+  constructor(
+    private readonly store: JobStore,
+    private readonly options: ConsumerOptions,
+  ) {}
 
   /** Call it when there may be a due job. */
   wake(): void {
@@ -44,7 +42,7 @@ export class Consumer {
    * @throws what the store throws, after the last handler; the remaining jobs are redelivered
    */
   async run(): Promise<void> {
-    const { signal, leaseMs } = this.#options;
+    const { signal, leaseMs } = this.options;
     const wake = (): void => this.wake();
     signal.addEventListener('abort', wake);
     const renewal = setInterval(() => this.#renew(), leaseMs / 3);
@@ -64,7 +62,7 @@ export class Consumer {
   /** Stores outcomes and takes jobs. Returns how long to sleep (ms) unless woken; undefined for "until woken". */
   #turn(): number | undefined {
     if (this.#failure !== undefined) throw this.#failure.error;
-    const { queue, concurrency, signal, leaseMs } = this.#options;
+    const { queue, concurrency, signal, leaseMs } = this.options;
     // After a stall (a suspended machine) our own leases must not look expired to us.
     if (Date.now() - this.#renewedAt > leaseMs / 2) this.#renew();
     const free = signal.aborted ? 0 : concurrency - this.#inFlight.size;
@@ -72,7 +70,7 @@ export class Consumer {
     const outcomes = this.#outcomes;
     this.#outcomes = [];
     if (wanted > 0 || outcomes.length > 0) {
-      for (const job of this.#store.turn(queue, outcomes, wanted)) void this.#run(job);
+      for (const job of this.store.turn(queue, outcomes, wanted)) void this.#run(job);
     }
     if (signal.aborted && this.#inFlight.size === 0) return 0;
     if (signal.aborted || this.#inFlight.size >= concurrency) return undefined;
@@ -80,7 +78,7 @@ export class Consumer {
   }
 
   #dueInMs(): number {
-    return (this.#store.nextDue(this.#options.queue) ?? Number.POSITIVE_INFINITY) - Date.now();
+    return (this.store.nextDue(this.options.queue) ?? Number.POSITIVE_INFINITY) - Date.now();
   }
 
   async #rest(ms: number | undefined): Promise<void> {
@@ -90,7 +88,7 @@ export class Consumer {
 
   async #run(job: TakenJob): Promise<void> {
     this.#inFlight.add(job);
-    const outcome = await runHandler(this.#options.handle, job.message);
+    const outcome = await runHandler(this.options.handle, job.message);
     this.#inFlight.delete(job);
     this.#outcomes.push({ job, outcome });
     this.wake();
@@ -99,7 +97,7 @@ export class Consumer {
   #renew(): void {
     this.#renewedAt = Date.now();
     try {
-      if (this.#inFlight.size > 0) this.#store.renew(this.#inFlight);
+      if (this.#inFlight.size > 0) this.store.renew(this.#inFlight);
     } catch (error) {
       this.#failure = { error };
       this.wake();

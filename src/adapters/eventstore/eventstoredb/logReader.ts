@@ -62,13 +62,10 @@ const decoded = (events: readonly ClientEvent[]): readonly StoredEvent[] =>
 
 /** Finite reads of the server's log. Each is retried for `timeoutMs` while the server is away. */
 export class LogReader {
-  readonly #server: Server;
-  readonly #timeoutMs: number;
-
-  constructor(server: Server, timeoutMs: number) {
-    this.#server = server;
-    this.#timeoutMs = timeoutMs;
-  }
+  constructor(
+    private readonly server: Server,
+    private readonly timeoutMs: number,
+  ) {}
 
   async readSlice(stream: string, { from, to, maxCount, backwards = false }: SliceRange): Promise<ReadSlice> {
     if (to !== undefined && to < from) return { events: [] };
@@ -197,8 +194,8 @@ export class LogReader {
     limits: Limits,
     mayPass: (error: unknown) => boolean = isTransient,
   ): Promise<Read> {
-    const until = Date.now() + this.#timeoutMs;
-    const read = () => this.#server.run((client, answered) => this.#collect(open(client), limits, answered));
+    const until = Date.now() + this.timeoutMs;
+    const read = () => this.server.run((client, answered) => this.#collect(open(client), limits, answered));
     try {
       return await retry(read, { until, backoff: CALL_BACKOFF, isTransient: mayPass });
     } catch (error) {
@@ -215,8 +212,8 @@ export class LogReader {
   ): Promise<Read> {
     const events: ClientEvent[] = [];
     let left = characters;
-    const isSilent = new DeadlineError(`the event store was silent for ${this.#timeoutMs} ms`);
-    const silence = setTimeout(() => read.destroy(isSilent), this.#timeoutMs);
+    const isSilent = new DeadlineError(`the event store was silent for ${this.timeoutMs} ms`);
+    const silence = setTimeout(() => read.destroy(isSilent), this.timeoutMs);
     // The client reports some errors more than once.
     read.on('error', () => undefined);
     try {
@@ -250,19 +247,16 @@ export const commitOf = (last: ClientEvent, events: readonly RecordedEvent[]): C
  * seconds (decision 0007).
  */
 export class KnownLog {
-  readonly #reader: LogReader;
-  readonly #signal: AbortSignal;
-  readonly #replacedAfterMs: number;
   #known: EventPosition = { position: 0 };
   /** Lost connections so far, and how many of them a look-up has covered. */
   #lost = 0;
   #lookedUp = 0;
 
-  constructor(reader: LogReader, signal: AbortSignal, replacedAfterMs = REPLACED_AFTER_MS) {
-    this.#reader = reader;
-    this.#signal = signal;
-    this.#replacedAfterMs = replacedAfterMs;
-  }
+  constructor(
+    private readonly reader: LogReader,
+    private readonly signal: AbortSignal,
+    private readonly replacedAfterMs = REPLACED_AFTER_MS,
+  ) {}
 
   note({ position, eventId }: EventPosition): void {
     if (eventId === undefined || position <= this.#known.position) return;
@@ -290,16 +284,16 @@ export class KnownLog {
   /** @throws LogReplacedError if the log does not have this place; and what reading throws */
   async confirm(place: EventPosition): Promise<void> {
     if (await this.holds(place)) return;
-    const end = eventAt(await this.#reader.head());
+    const end = eventAt(await this.reader.head());
     throw new LogReplacedError(`${eventAt(place)} was read before; it is not there now, and the log ends with ${end}.`);
   }
 
   async holds(place: EventPosition): Promise<boolean> {
     const since = performance.now();
-    while (!(await this.#reader.has(place))) {
-      if (performance.now() - since >= this.#replacedAfterMs) return false;
-      await sleep(LOOK_AGAIN_MS, this.#signal);
-      if (this.#signal.aborted) throw new EventStoreUnavailableError('The event store is closed.');
+    while (!(await this.reader.has(place))) {
+      if (performance.now() - since >= this.replacedAfterMs) return false;
+      await sleep(LOOK_AGAIN_MS, this.signal);
+      if (this.signal.aborted) throw new EventStoreUnavailableError('The event store is closed.');
     }
     return true;
   }

@@ -21,17 +21,16 @@ const SILENCE = [DeadlineError, DeadlineExceededError];
  * when a call fails. So where calls wait and nothing is answered, another client takes its place and looks for the leader.
  */
 export class Server {
-  readonly #open: () => StoreClient;
-  readonly #onTrouble: () => void;
   #client: StoreClient;
   #waiting = 0;
   #hung: NodeJS.Timeout | undefined;
   readonly #leaving = new Set<(replaced: DeadlineError) => void>();
 
   /** @param onTrouble called after each failure by which the connection may be another one */
-  constructor(open: () => StoreClient, onTrouble: () => void) {
-    this.#open = open;
-    this.#onTrouble = onTrouble;
+  constructor(
+    private readonly open: () => StoreClient,
+    private readonly onTrouble: () => void,
+  ) {
     this.#client = open();
   }
 
@@ -62,7 +61,7 @@ export class Server {
     try {
       return await Promise.race([call(this.#client, () => this.#answered()), replaced]);
     } catch (error) {
-      if (isTransient(error)) this.#onTrouble();
+      if (isTransient(error)) this.onTrouble();
       isAnswered = !SILENCE.some((silence) => error instanceof silence);
       throw error;
     } finally {
@@ -85,9 +84,9 @@ export class Server {
   #watch(): NodeJS.Timeout {
     const replace = (): void => {
       const left = this.#client;
-      this.#client = this.#open();
+      this.#client = this.open();
       this.#hung = undefined;
-      this.#onTrouble();
+      this.onTrouble();
       const replaced = new DeadlineError('it does not answer, so the connection is replaced');
       for (const leave of [...this.#leaving]) leave(replaced);
       void left.abandon();
