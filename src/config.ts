@@ -34,14 +34,15 @@ const url = (protocols: readonly string[], example: string) =>
     )
     .optional();
 
-const list = (text: string): string[] => text.split(',').flatMap((part) => part.trim() || []);
+/** What a text has between its commas. */
+export const commaSeparated = (text: string): string[] => text.split(',').flatMap((part) => part.trim() || []);
 
 /** Whole numbers with commas between them: at least one. */
 const numbers = (fallback: string, what: string, largest: number, most = Number.POSITIVE_INFINITY) =>
   z
     .string()
     .default(fallback)
-    .transform((text) => list(text).map((part) => (/^\d+$/.test(part) ? Number(part) : Number.NaN)))
+    .transform((text) => commaSeparated(text).map((part) => (/^\d+$/.test(part) ? Number(part) : Number.NaN)))
     .refine((all) => all.length >= 1 && all.length <= most && all.every((n) => n <= largest), `${what} ${fallback}`);
 
 const path = z.string().transform((text) => resolve(text));
@@ -133,7 +134,7 @@ export const settings = {
   WEBHOOK_ALLOWED_NETWORKS: z
     .string()
     .default('')
-    .transform(list)
+    .transform(commaSeparated)
     .refine((cidrs) => cidrs.every((cidr) => CIDR.test(cidr)), 'must be CIDRs such as 10.0.0.0/8,127.0.0.0/8')
     .describe('Private networks that webhooks may reach, on any port'),
   WEBHOOK_ALLOWED_PORTS: numbers('443,8443', 'must be ports such as', 65_535).describe('Ports that webhooks may use'),
@@ -152,7 +153,7 @@ export const settings = {
     .describe('PEM file of a certificate authority that webhooks trust beside the public ones'),
   SECRETS_KEY: z
     .string()
-    .transform(list)
+    .transform(commaSeparated)
     .refine(
       (keys) => keys.length >= 1 && keys.every((key) => BASE64_KEY.test(key)),
       'must be 32 bytes in base64, or several such keys with commas between them',

@@ -68,13 +68,13 @@ export const unknownPath: RequestHandler = (req) => {
 type Answer = {
   readonly status: number;
   readonly body: { readonly message: string } & ({ readonly error: string } | Pick<ValidationError, 'errors'>);
-  readonly headers?: HttpError['headers'];
+  readonly headers?: HttpError['headers'] | undefined;
 };
 
 const answer = (status: number, message: string, error: string, headers?: Answer['headers']): Answer => ({
   status,
   body: { message, error },
-  ...(headers === undefined ? {} : { headers }),
+  headers,
 });
 
 const answerOf = ({ status, message, reason, headers }: HttpError): Answer => answer(status, message, reason, headers);
@@ -99,7 +99,7 @@ function withOutcome(given: Answer, { method, headers, context }: Request): Answ
   );
 }
 
-const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+export const isSafe = (method: string): boolean => ['GET', 'HEAD', 'OPTIONS'].includes(method);
 
 /** The answer to an expected error; undefined for all others. */
 export function answerTo(error: unknown): Answer | undefined {

@@ -1,7 +1,7 @@
 /** Liveness, readiness and metrics for operators. They need no tenant. */
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import type { Request } from 'express';
+import { hashSecret, secretMatches } from '../commands/identity/secrets.js';
 import type { Config } from '../config.js';
 import { bearerToken } from './auth/principal.js';
 import { forbidden, unauthenticated } from './errors.js';
@@ -64,12 +64,9 @@ function requireMetricsAccess(config: Config, req: Request): void {
     );
   }
   const given = bearerToken(req.headers.authorization);
-  if (given === undefined || !isSame(given, METRICS_TOKEN))
+  if (given === undefined || !secretMatches(given, hashSecret(METRICS_TOKEN)))
     throw unauthenticated('Send METRICS_TOKEN: Authorization: Bearer <token>.', 'Bearer realm="metrics"');
 }
-
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
 
 /** Listens until the service is open. */
 export const whileStarting: RequestListener = (req, res) => {

@@ -2,8 +2,8 @@
  * Limits for each caller (spec §8): requests a second, reported in RateLimit fields
  * (draft-ietf-httpapi-ratelimit-headers), requests in flight, and guesses of passwords and client secrets.
  */
-import { createHash } from 'node:crypto';
 import type { Request } from 'express';
+import { tagOf } from '../commands/preconditions.js';
 import type { Config } from '../config.js';
 import type { RateLimit } from '../domain/identity/events.js';
 import {
@@ -123,5 +123,4 @@ export async function withinGuesses<Owner>(
 }
 
 /** Short keys, whatever the client sent. */
-const guessKey = (...parts: readonly string[]): string =>
-  createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
+const guessKey = (...parts: readonly string[]): string => tagOf(JSON.stringify(parts));

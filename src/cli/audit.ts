@@ -97,7 +97,6 @@ const verify = command({
         ]),
     ...(given === undefined ? [OWN_CHECKPOINT] : []),
   ],
-  failure: ({ ok }) => (ok ? undefined : ''),
 });
 
 export const auditCommands = [checkpoint, verify, keys];

@@ -1,5 +1,6 @@
 /** The command line as a table: what a command is, how its options are parsed, and how its result is shown. */
 import { Command as Definition, Option as OptionDefinition } from 'commander';
+import { commaSeparated } from '../config.js';
 import type { JobProgress } from '../projections/jobs.js';
 import { EXIT_FAILURE } from './errors.js';
 
@@ -10,14 +11,13 @@ export type Option<Value> = {
   readonly meaning: string;
   readonly isRequired?: boolean;
   readonly choices?: readonly string[];
-  readonly initial?: Value;
-  /** @param before of an option that may be given several times @throws InvalidArgumentError */
-  parse(text: string, before: Value): Value;
+  /** @throws InvalidArgumentError */
+  parse(text: string): Value;
 };
 
 type Options = { readonly [name: string]: Option<unknown> };
 type OptionValues<Of extends Options> = {
-  readonly [name in keyof Of]: Of[name] extends { parse(text: string, before: never): infer Value } ? Value : never;
+  readonly [name in keyof Of]: Of[name] extends Option<infer Value> ? Value : never;
 };
 
 type Spec<Of extends Options, Result> = {
@@ -34,14 +34,14 @@ type Spec<Of extends Options, Result> = {
   run(given: OptionValues<Of>, argument: string): Promise<Result> | Result;
   /** The result for people; if unset, nothing is printed. */
   lines?(result: Result, given: OptionValues<Of>, argument: string): readonly string[];
-  /** Why the command ends with 1 all the same; empty if the result says it. */
-  failure?(result: Result): string | undefined;
+  /** Once the result is shown. */
+  after?(): void;
 };
 
 export type Command = { readonly name: string; readonly definition: Definition };
 
 export function command<Result, Of extends Options = object & Options>(spec: Spec<Of, Result>): Command {
-  const { name, about, example, argument, options = {}, notes = '', run, lines, failure } = spec;
+  const { name, about, example, argument, options = {}, notes = '', run, lines, after } = spec;
   const definition = new Definition(name.split(' ').at(-1)).description(about);
   if (argument !== undefined) definition.argument(...argument);
   for (const [key, option] of Object.entries<Option<unknown>>(options)) definition.addOption(definitionOf(key, option));
@@ -53,10 +53,9 @@ export function command<Result, Of extends Options = object & Options>(spec: Spe
     const first = definition.args[0] ?? '';
     const result = await (async () => run(values, first))().finally(() => showLine(''));
     if (lines !== undefined) printLines(...(json ? [JSON.stringify(result)] : lines(result, values, first)));
-    const failed = failure?.(result);
-    if (failed === undefined) return;
-    if (failed !== '') process.stderr.write(`${failed}\n`);
-    process.exitCode = EXIT_FAILURE;
+    after?.();
+    // The result says what is not as it should be.
+    if (Object(result).ok === false) process.exitCode = EXIT_FAILURE;
   });
   return { name, definition };
 }
@@ -65,9 +64,8 @@ function definitionOf(key: string, option: Option<unknown>): OptionDefinition {
   const flag = `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
   const definition = new OptionDefinition(`${flag} ${option.value}`.trimEnd(), option.meaning);
   if (option.choices !== undefined) definition.choices(option.choices);
-  else if (option.value !== '') definition.argParser((text, before) => option.parse(text, before));
-  if (option.isRequired) definition.makeOptionMandatory();
-  return option.initial === undefined ? definition : definition.default(option.initial);
+  else if (option.value !== '') definition.argParser((text) => option.parse(text));
+  return definition.makeOptionMandatory(option.isRequired === true);
 }
 
 export const text = (value: string, meaning: string): Option<string | undefined> => parsed(value, meaning, String);
@@ -94,24 +92,9 @@ export const oneOf = (choices: readonly string[], value: string, meaning: string
   choices,
 });
 
-export const list = <Initial extends string[] | undefined>(
-  value: string,
-  meaning: string,
-  initial?: Initial,
-): Option<string[] | Initial> => ({
-  value,
-  meaning,
-  ...(initial === undefined ? {} : { initial }),
-  parse: commaSeparated,
-});
+export const list = (meaning: string): Option<string[] | undefined> => parsed('<list>', meaning, commaSeparated);
 
 export const flag = (meaning: string): Option<true | undefined> => ({ value: '', meaning, parse: () => true });
-
-export const commaSeparated = (given: string): string[] =>
-  given
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
 
 export function printLines(...lines: readonly string[]): void {
   process.stdout.write(`${lines.join('\n')}\n`);

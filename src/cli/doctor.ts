@@ -39,7 +39,6 @@ export const doctor = command({
         ? [`ok       ${check}: ${detail}`]
         : findings.flatMap(({ problem, remedy }) => [`PROBLEM  ${check}: ${problem}`, `         ${remedy}`]),
     ),
-  failure: ({ ok }) => (ok ? undefined : ''),
 });
 
 const AWAY = 'Check that the engine runs and that its URL is right (docs/engines.md).';

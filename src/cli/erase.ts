@@ -23,7 +23,7 @@ export const erase = command({
     table: text('<name>', 'the table of the record'),
     record: text('<id>', 'id of the record, which may be deleted by now'),
     order: text('<id>', 'the order, if the record is a part of one'),
-    fields: list('<list>', 'comma-separated (default: all but the unique field)'),
+    fields: list('comma-separated (default: all but the unique field)'),
     user: text('<id>', 'instead of a record: id of a user who has been removed'),
     reason: required('<text>', 'why; it is kept in the log and in the activity, so it names nobody'),
   },

@@ -21,7 +21,7 @@ const webhookCreate = command({
   options: {
     tenant: required('<name>', 'tenant whose events are sent'),
     url: required('<url>', 'endpoint, https only'),
-    events: list('<list>', `comma-separated: ${WEBHOOK_EVENT_KINDS.join(', ')} (default: order.approved)`),
+    events: list(`comma-separated: ${WEBHOOK_EVENT_KINDS.join(', ')} (default: order.approved)`),
   },
   async run({ tenant, url, events }) {
     const { id, secret } = await withTenant(tenant, ({ commands, config }) => {
@@ -151,10 +151,7 @@ const showConfig = command({
       const origin = row.source === 'default' ? 'default' : `default: ${row.default === '' ? 'unset' : row.default}`;
       return [`${row.name}=${row.value}  (${origin})`, `    ${row.meaning}`];
     }),
-  failure() {
-    readConfig(process.env);
-    return undefined;
-  },
+  after: () => void readConfig(process.env),
 });
 
 export const installationCommands = [webhookCreate, hold, resume, reseal, rotateKey, openConsole, showConfig];

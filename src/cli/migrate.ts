@@ -42,7 +42,7 @@ export const migrate = command({
   options: {
     from: place(),
     to: place('; empty'),
-    without: list('<list>', 'comma-separated deleted tenants to leave out; only their names are copied'),
+    without: list('comma-separated deleted tenants to leave out; only their names are copied'),
     erase: flag('leave out the values that "dynamic-assets erase" has erased: their bytes are gone in the copy'),
   },
   async run({ from, to, without = [], erase }) {

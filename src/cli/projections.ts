@@ -48,7 +48,6 @@ const work = (kind: JobRequest['kind'], about: string) =>
       reports.length === 0
         ? [kind === 'retry' ? 'Nothing is parked there.' : 'There is no tenant.']
         : reports.flatMap(linesOf),
-    failure: ({ ok }) => (ok ? undefined : ''),
   });
 
 export const projectionCommands = [

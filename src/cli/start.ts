@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { InvalidArgumentError } from 'commander';
 import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
 import type { OpenedTenant } from '../commands/identity/tenants.js';
-import { type Config, ROLES, type Role, readConfig } from '../config.js';
+import { type Config, commaSeparated, ROLES, type Role, readConfig } from '../config.js';
 import type { RunningService } from '../main.js';
 import { retry } from '../supervision/keepRunning.js';
-import { command, commaSeparated, flag, parsed, printLines } from './command.js';
+import { command, flag, parsed, printLines } from './command.js';
 import { DEMO_TENANT, openDemoTenant } from './demo.js';
 
 export const start = command({

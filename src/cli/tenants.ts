@@ -125,7 +125,7 @@ const clientCreate = command({
   options: {
     tenant: required('<name>', 'tenant it belongs to'),
     name: required('<text>', 'what it is for'),
-    scopes: list('<list>', 'comma-separated scopes (default: all four)'),
+    scopes: list('comma-separated scopes (default: all four)'),
   },
   async run({ tenant, name, scopes }) {
     const body = { name, ...(scopes && { scopes }) };
@@ -145,9 +145,9 @@ const userCreate = command({
     email: required('<address>', 'e-mail address, used to sign in'),
     firstName: required('<name>', 'first name'),
     lastName: required('<name>', 'last name'),
-    roles: list('<list>', `comma-separated: ${ROLES.join(', ')}`, ['validator']),
+    roles: list(`comma-separated: ${ROLES.join(', ')} (default: validator)`),
   },
-  async run({ tenant, email, firstName, lastName, roles }) {
+  async run({ tenant, email, firstName, lastName, roles = ['validator'] }) {
     const password = newPassword();
     const body = { email, password, first_name: firstName, last_name: lastName, locale: 'en', roles };
     const { id } = await withTenant(tenant, ({ commands }) => addUser(commands, operator(tenant), body));

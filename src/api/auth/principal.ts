@@ -18,7 +18,15 @@ import {
 } from '../../domain/identity/scopes.js';
 import { withTimeout } from '../../supervision/deadline.js';
 import type { Api } from '../deps.js';
-import { forbidden, type HttpError, invalidToken, REALM, unauthenticated, unsupportedMediaType } from '../errors.js';
+import {
+  forbidden,
+  type HttpError,
+  invalidToken,
+  isSafe,
+  REALM,
+  unauthenticated,
+  unsupportedMediaType,
+} from '../errors.js';
 import { countingRefusals, limitCaller } from '../rateLimit.js';
 import type { Principal } from '../requestContext.js';
 import { type Check, knownAsset, type Operation, permissionOn } from '../routes/operation.js';
@@ -129,12 +137,11 @@ function userOf(tenant: Tenant, { user_id, jti, credential }: UserToken): User |
   return credentialOf(user.passwordHash) === credential ? user : undefined;
 }
 
-const isRead = ({ method }: Request): boolean => ['GET', 'HEAD', 'OPTIONS'].includes(method);
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
 /** CSRF: browsers add the cookie by themselves, so a change must prove that no other site caused it. */
 function refuseForgery(req: Request, ownOrigin: string): void {
-  if (isRead(req)) return;
+  if (isSafe(req.method)) return;
   if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) {
     throw unsupportedMediaType(
       'With the session cookie, send Content-Type: application/json (also without a body), or use the bearer token.',
@@ -202,7 +209,7 @@ async function authorizePerson(
   if (!withFirstPassword) refuseFirstPassword(req);
   const { user, permissions } = context.principal ?? {};
   const isAllowed = permissions?.has(permission) === true;
-  if (user === undefined && !(isAllowed && isRead(req) && !withFirstPassword))
+  if (user === undefined && !(isAllowed && isSafe(req.method) && !withFirstPassword))
     throw forbidden(`The scope ${AUDIT_SCOPE} reads, and changes nothing.`);
   if (isAllowed || user === undefined) return;
   const roles = ROLES_WITH[permission];

@@ -225,9 +225,9 @@ function operationObject({ operation, id, tag }: Route, tables: readonly AssetTy
   const { summary, description, tables: kind, body, status = 200, headers = [], query = [] } = operation;
   const orderType = tables.find(TABLE_KINDS.OrderTable);
   if (orderType === undefined) throw new Error('The tenant has no table of orders.');
-  const texts = [...(description === undefined ? [] : [description]), ...headers.map((name) => HEADER_TEXTS[name])];
+  const texts = [description ?? [], headers.map((name) => HEADER_TEXTS[name])].flat();
   const parameters = [
-    ...(kind !== undefined ? [{ name: 'table', in: 'path', required: true, schema: ref(`${kind}Name`) }] : []),
+    ...(kind === undefined ? [] : [{ name: 'table', in: 'path', required: true, schema: ref(`${kind}Name`) }]),
     ...(query === 'any' ? [] : query).flatMap(
       ({ ofTables, ...parameter }) =>
         ofTables?.(kind === undefined ? [orderType] : tables) ?? [{ schema: {}, ...parameter, in: 'query' as const }],
@@ -235,12 +235,12 @@ function operationObject({ operation, id, tag }: Route, tables: readonly AssetTy
   ];
   return {
     operationId: id,
-    ...(summary === undefined ? {} : { summary }),
-    ...(texts.length === 0 ? {} : { description: texts.join(' ') }),
+    summary,
+    description: texts.join(' ') || undefined,
     tags: [tag],
     security: securityOf(operation),
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined ? {} : { requestBody: requestBody(body, orderType) }),
+    parameters: parameters.length === 0 ? undefined : parameters,
+    requestBody: body && requestBody(body, orderType),
     responses: {
       [status]: withExample(id, operation.answer, orderType),
       default: { $ref: '#/components/responses/Error' },

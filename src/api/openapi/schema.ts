@@ -81,7 +81,7 @@ export function view<T extends object>(fields: { readonly [property: string]: Js
 /** With more properties. */
 export const extended = ({ properties, ...schema }: JsonSchema, more: Schemas): JsonSchema => ({
   ...schema,
-  properties: { ...(isObject(properties) ? properties : {}), ...more },
+  properties: { ...Object(properties), ...more },
 });
 
 /** `{ data: … }` (spec §2.2). */
@@ -92,12 +92,12 @@ export const pageOf = (record: JsonSchema): JsonSchema =>
   closedObject({ data: listOf(record), links: ref('PageLinks'), meta: ref('PageMeta') });
 
 export const jsonContent = (schema: JsonSchema, example?: unknown): MediaTypes => ({
-  'application/json': { schema, ...(example === undefined ? {} : { example }) },
+  'application/json': { schema, example },
 });
 
-export const answer = (description: string, schema: JsonSchema, example?: unknown): ResponseObject => ({
+export const answer = (description: string, schema: JsonSchema): ResponseObject => ({
   description,
-  content: jsonContent(schema, example),
+  content: jsonContent(schema),
 });
 
 export const one = (schema: string, description = 'Done.'): ResponseObject => answer(description, dataOf(ref(schema)));
@@ -108,7 +108,7 @@ export const linkedPage = (entry: string, maxItems?: number): ResponseObject =>
 
 export const linkedEntries = (entry: string, maxItems?: number): JsonSchema =>
   closedObject({
-    data: { ...listOf(ref(entry)), ...(maxItems === undefined ? {} : { maxItems }) },
+    data: { ...listOf(ref(entry)), maxItems },
     links: closedObject({ next: nullableText }),
   });
 
@@ -134,5 +134,3 @@ export function inputSchema(schema: z.ZodType): JsonSchema {
   });
   return json;
 }
-
-export const isObject = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null;

@@ -11,7 +11,7 @@ import { countWaiting, hasLargeBody, hasRoom, type WorkKind } from '../admission
 import { authorize } from '../auth/principal.js';
 import type { Api } from '../deps.js';
 import { etag, isCurrent } from '../entityTags.js';
-import { clientHasLeft, methodNotAllowed, tooManyRequests, tryLater } from '../errors.js';
+import { clientHasLeft, isSafe, methodNotAllowed, tooManyRequests, tryLater } from '../errors.js';
 import { compress, isCompressedFor, sendBody } from '../jsonAnswer.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { growthCheck } from '../quotas.js';
@@ -81,7 +81,7 @@ function endInTime({ method, context }: Request, res: Response, fail: (error: un
   deadline.onCancel(() =>
     setTimeout(() => unlessAnswered(res, (error) => context.fail?.(error))(deadline.reason), ANSWER_MS),
   );
-  if (method !== 'GET' && method !== 'HEAD') return;
+  if (!isSafe(method)) return;
   context.atEnd(() => {
     if (!res.writableFinished) deadline.cancel(clientHasLeft());
   });
@@ -197,7 +197,7 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   const countInFlight = (bytes: number): void => {
     if (tenantName !== undefined) countWaiting(api.answers, tenantName, bytes, res);
   };
-  if (req.method !== 'GET' && req.method !== 'HEAD') {
+  if (!isSafe(req.method)) {
     // A write is always answered, however full memory is.
     if (reply.isRepeated === true) res.setHeader('Idempotency-Replayed', 'true');
     sendBody(res, status, body, reply.tag === undefined ? headers : { ...headers, ETag: etag(reply.tag) });
