@@ -1,4 +1,4 @@
-import { connect } from '#app/adapters/eventstore/eventstoredb/connection.js';
+import { ConnectionStringError, connect } from '#app/adapters/eventstore/eventstoredb/connection.js';
 
 test.each([
   ['http://ops:secret@db.example', 'cannot read it'],
@@ -19,7 +19,7 @@ test.each([
     }
     return undefined;
   })();
-  expect(refusal).toMatchObject({ name: 'ConnectionStringError', message: expect.stringContaining(reason) });
+  expect(refusal).toMatchObject({ constructor: ConnectionStringError, message: expect.stringContaining(reason) });
   expect(String(refusal)).not.toContain('secret');
   expect(warn).not.toHaveBeenCalled();
 });
