@@ -13,10 +13,13 @@ import { MAX_STRING_LENGTH } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
 import { ValidationError } from './context.js';
 
-export const shortText = z
-  .string('must be a string.')
-  .min(1, 'must not be empty.')
-  .max(MAX_STRING_LENGTH, `must be at most ${MAX_STRING_LENGTH} characters.`);
+/** A text that is not empty. @param most characters */
+export const textUpTo = (most: number) =>
+  z.string('must be a string.').min(1, 'must not be empty.').max(most, `must be at most ${most} characters.`);
+export const shortText = textUpTo(MAX_STRING_LENGTH);
+export const truth = z.boolean('must be true or false.');
+export const choiceOf = <const Word extends string>(words: readonly Word[]) =>
+  z.enum(words, `must be one of ${words.join(', ')}.`);
 
 /** A time in a body or query, as a DateTime field takes it. Becomes UTC with six digits. */
 export const dateTime = z

@@ -1,6 +1,6 @@
 /** Validation of orders by users: `/api/v1/platform/orders`. */
 import { z } from 'zod';
-import { parseBody } from '../../commands/body.js';
+import { parseBody, textUpTo, truth } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
 import { loadOrder } from '../../commands/orders/orderStream.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/orders.js';
@@ -35,10 +35,7 @@ import { CHANGES, dataReply, RECORD_ID, type Resource } from '../routes/operatio
 import { parametersIn } from '../routes/query.js';
 import { listOrders, problemsQuery } from './orderList.js';
 
-const reasonText = z
-  .string('must be a string.')
-  .min(1, 'must not be empty.')
-  .max(MAX_REASON_LENGTH, `must be at most ${MAX_REASON_LENGTH} characters.`);
+const reasonText = textUpTo(MAX_REASON_LENGTH);
 
 const rejectBody = z.strictObject({
   reasons: boundedList(reasonText, MAX_LIST_ENTRIES, 'texts')
@@ -51,7 +48,7 @@ const rejectBody = z.strictObject({
 
 /** An approval without a body overrides nothing. */
 const approveBody = z
-  .strictObject({ override: z.boolean('must be true or false.').default(false), reason: reasonText.optional() })
+  .strictObject({ override: truth.default(false), reason: reasonText.optional() })
   .refine(({ override, reason }) => override === (reason !== undefined), {
     path: ['reason'],
     error: 'is required with "override": true, and allowed only with it.',

@@ -3,7 +3,7 @@
  * the answer to the request that made it.
  */
 import { z } from 'zod';
-import { dateTime } from '../../commands/body.js';
+import { choiceOf, dateTime } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
 import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
 import { known } from '../../commands/tables.js';
@@ -88,7 +88,7 @@ export function shownDelivery({ webhooks }: Tenant, entry: DeliveryLogEntry): ob
 }
 
 const deliveryQuery = z.object({
-  state: z.enum(DELIVERY_STATES, `must be one of ${DELIVERY_STATES.join(', ')}.`).optional(),
+  state: choiceOf(DELIVERY_STATES).optional(),
   event: eventKind.optional(),
   order_id: z.string().toLowerCase().optional(),
   since: dateTime.optional().meta({ description: 'Requested at this time or later.' }),

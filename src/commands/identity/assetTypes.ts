@@ -7,7 +7,7 @@ import type { Tables } from '../../domain/identity/tenantTables.js';
 import { MAX_FIELDS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH, MAX_TABLES } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { tenantStream } from '../../domain/streams.js';
-import { parseBody, shortText } from '../body.js';
+import { choiceOf, parseBody, shortText, truth } from '../body.js';
 import { NotFoundError, ValidationError } from '../context.js';
 import { assetTypeOf } from '../tables.js';
 import { type DirectoryWrite, writeDirectory } from './directoryWriter.js';
@@ -20,16 +20,14 @@ const fieldName = z
   )
   .refine((name) => !['constructor', 'prototype'].includes(name), 'must not be a name that every object has.');
 
-const truth = z.boolean('must be true or false.').default(false);
-
 export const fieldBody = z
   .strictObject({
     name: fieldName,
     label: shortText.optional(),
-    type: z.enum(FIELD_TYPES, `must be one of ${FIELD_TYPES.join(', ')}.`),
-    required: truth,
-    filterable: truth,
-    sortable: truth,
+    type: choiceOf(FIELD_TYPES),
+    required: truth.default(false),
+    filterable: truth.default(false),
+    sortable: truth.default(false),
     max_length: z.int('must be an integer.').min(1, 'must be at least 1.').optional(),
     refers_to: shortText.optional(),
   })
@@ -62,7 +60,7 @@ export const labelsBody = z.strictObject({
   fields: z.record(z.string(), labels).default({}),
 });
 
-export const retiredBody = z.strictObject({ retired: z.boolean('must be true or false.') });
+export const retiredBody = z.strictObject({ retired: truth });
 
 const refuseIf = (isWrong: boolean, field: string, message: string): void => {
   if (isWrong) throw new ValidationError({ [field]: [message] });

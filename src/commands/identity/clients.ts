@@ -5,7 +5,7 @@ import type { ApiClient } from '../../domain/identity/events.js';
 import { DATA_SCOPES, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { MAX_CLIENTS, MAX_LIST_ENTRIES } from '../../domain/limits.js';
 import { clientsStream, clientUseStream } from '../../domain/streams.js';
-import { parseBody, shortText } from '../body.js';
+import { choiceOf, parseBody, shortText } from '../body.js';
 import {
   changesOf,
   type DirectoryChange,
@@ -17,8 +17,7 @@ import {
 } from './directoryWriter.js';
 import { hashSecret, newClientSecret } from './secrets.js';
 
-const scope = z.enum(SCOPES, `must be one of ${SCOPES.join(', ')}.`);
-const given = { name: shortText, scopes: boundedList(scope, MAX_LIST_ENTRIES, 'scopes') };
+const given = { name: shortText, scopes: boundedList(choiceOf(SCOPES), MAX_LIST_ENTRIES, 'scopes') };
 export const clientBody = z.strictObject({ ...given, scopes: given.scopes.default([...DATA_SCOPES]) });
 export const changeClientBody = z.strictObject(given).partial();
 

@@ -6,7 +6,7 @@ import { ROLES } from '../../domain/identity/scopes.js';
 import { MAX_LIST_ENTRIES, MAX_USERS } from '../../domain/limits.js';
 import { usersStream } from '../../domain/streams.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
-import { parseBody, shortText } from '../body.js';
+import { choiceOf, parseBody, shortText } from '../body.js';
 import { ConflictError, type TenantDirectory, ValidationError } from '../context.js';
 import { changesOf, type DirectoryWrite, refuseMore, writeDirectory, writeUser } from './directoryWriter.js';
 import { hashPassword, NOBODYS_HASH, newPassword, passwordMatches } from './secrets.js';
@@ -24,7 +24,7 @@ function isRare(text: string): boolean {
 const password = shortText
   .min(12, 'must be at least 12 characters.')
   .refine(isRare, 'is among those that are guessed first: take several words that do not belong together.');
-const roles = boundedList(z.enum(ROLES, `must be one of ${ROLES.join(', ')}.`), MAX_LIST_ENTRIES, 'roles');
+const roles = boundedList(choiceOf(ROLES), MAX_LIST_ENTRIES, 'roles');
 const locale = z
   .string('must be a string.')
   .regex(/^[a-z]{2}([-_][A-Z]{2})?$/, 'must be a locale such as en or nl_NL.');

@@ -2,7 +2,7 @@
 import { validate } from 'uuid';
 import { z } from 'zod';
 import type { DeliverySubject } from '../../domain/webhook/events.js';
-import { dateTime, parseBody } from '../body.js';
+import { dateTime, parseBody, truth } from '../body.js';
 import { type Caller, NotFoundError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeWebhook } from '../identity/directoryWriter.js';
 import { loadDelivery, requestDelivery } from './deliveryStream.js';
@@ -12,7 +12,7 @@ import { eventKind, eventKinds, inOrder } from './settings.js';
 export const backfillBody = z.strictObject({
   from: dateTime,
   events: eventKinds.optional(),
-  failed_only: z.boolean('must be true or false.').default(false),
+  failed_only: truth.default(false),
 });
 
 export const testEventBody = z.strictObject({ event: eventKind });

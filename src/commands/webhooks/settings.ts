@@ -8,7 +8,7 @@ import { MAX_LIST_ENTRIES, MAX_URL_LENGTH, MAX_VALUE_BYTES, MAX_WEBHOOKS } from 
 import { webhooksStream } from '../../domain/streams.js';
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../domain/webhook/catalogue.js';
 import type { CustomData, DisabledCause, WebhookEvent } from '../../domain/webhook/events.js';
-import { parseBody, shortText } from '../body.js';
+import { choiceOf, parseBody, shortText, truth } from '../body.js';
 import { type Caller, type Commands, ValidationError } from '../context.js';
 import {
   changesOf,
@@ -31,7 +31,7 @@ const url = z
   .max(MAX_URL_LENGTH, `must be at most ${MAX_URL_LENGTH} characters.`)
   .refine(isTarget, 'must be an HTTPS URL without user and password, like https://erp.example.com/orders.')
   .meta({ format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]://' });
-export const eventKind = z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`);
+export const eventKind = choiceOf(WEBHOOK_EVENT_KINDS);
 export const eventKinds = boundedList(eventKind, MAX_LIST_ENTRIES, 'kinds of event');
 /** Any object, as it was given. */
 const customData = z
@@ -47,7 +47,7 @@ export const webhookBody = z.strictObject({
   events: eventKinds.default(['order.approved']),
   custom_data: customData.default({}),
 });
-export const changeWebhookBody = z.strictObject({ ...given, enabled: z.boolean('must be true or false.') }).partial();
+export const changeWebhookBody = z.strictObject({ ...given, enabled: truth }).partial();
 
 export type WebhookCommands = DirectoryCommands & Pick<Commands, 'secretBox'>;
 
