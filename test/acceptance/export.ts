@@ -88,6 +88,13 @@ export async function approve(tenant: TenantClient, orderId: string): Promise<vo
   await tenant.platformData('POST', `/orders/${orderId}/approve`, { override: true, reason: 'It follows.' });
 }
 
+/** Approves a new order. @returns its id */
+export async function approvedOrder(tenant: TenantClient): Promise<string> {
+  const { order } = await validatedOrder(tenant);
+  await approve(tenant, order.id);
+  return order.id;
+}
+
 const POLL_MS = 20;
 
 /** Resolves to the order when it has this status; the test's time limit ends the wait. */

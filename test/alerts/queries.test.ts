@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
+import { addWebhook, approvedOrder, quickDelivery } from '../acceptance/export.js';
 import { Receiver } from '../acceptance/receiver.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { describeEngine } from '../engines/describeEngine.js';
@@ -82,8 +82,7 @@ describe('against the metrics of a service that has worked', () => {
     receiver.reply('/slow', () => ({ status: 500 }));
     await addWebhook(acme, receiver.url('/orders'));
     const failing = await addWebhook(acme, receiver.url('/slow'));
-    const { order } = await validatedOrder(acme);
-    await approve(acme, order.id);
+    await approvedOrder(acme);
     await receiver.received('/orders', 1);
     await receiver.received('/slow', 2);
     await acme.platformData('PUT', `/webhooks/${failing.id}`, { enabled: false });

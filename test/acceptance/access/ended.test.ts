@@ -1,7 +1,7 @@
 /** What is over is over at once, for good, and after a crash as well: tokens of secrets, clients, sessions, users and tenants (spec §5). */
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
-import { addWebhook, approve, quickDelivery, validatedOrder } from '../export.js';
+import { addWebhook, approvedOrder, quickDelivery } from '../export.js';
 import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
 import { Receiver } from '../receiver.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
@@ -137,8 +137,7 @@ describe('a tenant that is deleted', () => {
     receiver.reply('/gone', () => ({ status: 500 }));
     await addWebhook(gone(), receiver.url('/gone'));
     await addWebhook(acme(), receiver.url('/stays'));
-    const { order } = await validatedOrder(gone());
-    await approve(gone(), order.id);
+    await approvedOrder(gone());
     await receiver.received('/gone', 2);
     const [token, session] = [await gone().token(), await gone().signIn()];
     const seen = async () => (await gone().platform('GET', '/session', { token: session })).status;
@@ -155,8 +154,7 @@ describe('a tenant that is deleted', () => {
     expect((await gone().getList('dyn_item', '', { token })).status).toBe(404);
     expect((await gone().requestToken({ grant_type: 'client_credentials', ...gone().client })).status).toBe(404);
     expect((await list(token)).status).toBe(401);
-    const stays = await validatedOrder(acme());
-    await approve(acme(), stays.order.id);
+    await approvedOrder(acme());
     await receiver.received('/stays', 1);
   });
 });

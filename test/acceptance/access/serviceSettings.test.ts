@@ -4,7 +4,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MAX_REQUESTS_IN_FLIGHT, MAX_WAITING_OF_TENANT } from '#app/domain/limits.js';
-import { addWebhook, approve, quickDelivery, validatedOrder } from '../export.js';
+import { addWebhook, approvedOrder, quickDelivery } from '../export.js';
 import { Receiver } from '../receiver.js';
 import { expectInvalid } from '../refusals.js';
 import { ASSETS } from '../tenant.js';
@@ -66,7 +66,7 @@ it('WEBHOOK_CONCURRENCY deliveries are in work at once', async () => {
     setTimeout(() => answer.end('{}', () => open.delete(nth)), 50);
   });
   for (let n = 0; n < 6; n += 1) await addWebhook(acme(), receiver.url('/busy'));
-  await approve(acme(), (await validatedOrder(acme())).order.id);
+  await approvedOrder(acme());
   await receiver.received('/busy', 6);
   expect(Math.max(...counts)).toBeLessThanOrEqual(2);
 });

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { IDEMPOTENCY_KEY_HOURS } from '#app/domain/limits.js';
-import { addWebhook, approve, quickDelivery, validatedOrder, type Webhook } from '../export.js';
+import { addWebhook, approvedOrder, quickDelivery, type Webhook } from '../export.js';
 import { askSession } from '../people.js';
 import { Receiver } from '../receiver.js';
 import { expectRefused } from '../refusals.js';
@@ -48,15 +48,13 @@ it('an order reaches webhooks that were made, changed or enabled while the clock
   const enabled = await addWebhook(acme(), receiver.url('/enabled'), { events });
   for (const is of [false, true]) await acme().platformData('PUT', `/webhooks/${enabled.id}`, { enabled: is });
   deliveredTo = await addWebhook(acme(), receiver.url('/tried'), { events });
-  const early = await validatedOrder(acme());
-  await approve(acme(), early.order.id);
+  await approvedOrder(acme());
   for (const path of ['/made', '/changed', '/enabled', '/tried']) await receiver.received(path, 1);
 
   await putClock(0);
   await service.restart();
   await receiver.received('/tried', 2);
-  const { order } = await validatedOrder(acme());
-  await approve(acme(), order.id);
+  await approvedOrder(acme());
   for (const path of ['/made', '/changed', '/enabled']) await receiver.received(path, 2);
   await receiver.received('/tried', 3);
   // What the clock dated later than now is in a range without an end.

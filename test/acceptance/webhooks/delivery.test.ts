@@ -1,6 +1,14 @@
 /** How an approved order is delivered, and what becomes of one that cannot be (spec §3, §6, §8). */
 import { createHmac } from 'node:crypto';
-import { addWebhook, approve, deliveriesEnded, reaches, validatedOrder, withWebhook } from '../export.js';
+import {
+  addWebhook,
+  approve,
+  approvedOrder,
+  deliveriesEnded,
+  reaches,
+  validatedOrder,
+  withWebhook,
+} from '../export.js';
 import { Receiver, type Write } from '../receiver.js';
 import type { Fields } from '../tenant.js';
 import { useService } from '../useService.js';
@@ -15,16 +23,11 @@ const bytes =
   (_response, socket) =>
     void socket.end(text);
 
-async function approvedOrder(): Promise<string> {
-  const { order } = await validatedOrder(acme());
-  await approve(acme(), order.id);
-  return order.id;
-}
 const orderOf = (id: string) => acme().get('dyn_stock_order', id);
 
 it('§6.3: Signature is the hex HMAC-SHA256 of the body with the secret; the body is JSON', async () => {
   await withWebhook(acme(), receiver, '/signed', async ({ secret }) => {
-    await approvedOrder();
+    await approvedOrder(acme());
     const [first] = await receiver.received('/signed', 1);
     expect(first).toMatchObject({
       method: 'POST',
@@ -49,7 +52,7 @@ it('§6.4: a delivery that fails is attempted again, with the same bytes, until 
     nth < 3 ? { status: 500 } : bytes('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'),
   );
   await withWebhook(acme(), receiver, '/third?key=hidden', async ({ id, secret }) => {
-    const orderId = await approvedOrder();
+    const orderId = await approvedOrder(acme());
     const [delivery] = await deliveriesEnded(acme(), id, 1);
     expect(delivery).toMatchObject({ state: 'succeeded', attempts: [{}, {}, { status: 200 }] });
     const calls = receiver.calls('/third?key=hidden');
@@ -83,7 +86,7 @@ it('§3, §6.4, §8: after the 5th failed attempt, however each failed, the orde
     receiver,
     '/never',
     async ({ id }) => {
-      const orderId = await approvedOrder();
+      const orderId = await approvedOrder(acme());
       const { error_reason } = await reaches(acme(), orderId, 'failed');
       expect(error_reason).toEqual([
         'All 5 attempts to deliver to webhook ERP failed.',
@@ -108,7 +111,7 @@ it('§3, §6.4, §8: after the 5th failed attempt, however each failed, the orde
 it('decision: another approval, or any status change, leaves failed', async () => {
   receiver.reply('/later', (nth) => ({ status: nth <= 5 ? 500 : 200 }));
   await withWebhook(acme(), receiver, '/later', async ({ id }) => {
-    const orderId = await approvedOrder();
+    const orderId = await approvedOrder(acme());
     await reaches(acme(), orderId, 'failed');
     await approve(acme(), orderId);
     expect(await deliveriesEnded(acme(), id, 2)).toMatchObject([{ state: 'succeeded' }, { state: 'failed' }]);
@@ -117,7 +120,7 @@ it('decision: another approval, or any status change, leaves failed', async () =
   });
   receiver.reply('/gone', () => ({ status: 404 }));
   await withWebhook(acme(), receiver, '/gone', async () => {
-    const orderId = await approvedOrder();
+    const orderId = await approvedOrder(acme());
     await reaches(acme(), orderId, 'failed');
     const reported: Fields = { processing_status: 'completed' };
     expect(await acme().update('dyn_stock_order', orderId, reported)).toMatchObject({ error_reason: null });
@@ -127,7 +130,7 @@ it('decision: another approval, or any status change, leaves failed', async () =
 it('§3: an order that is reported completed before the last attempt fails stays completed', async () => {
   receiver.reply('/late', (nth) => ({ status: 500, headers: nth === 1 ? { 'retry-after': '1' } : {} }));
   await withWebhook(acme(), receiver, '/late', async ({ id }) => {
-    const orderId = await approvedOrder();
+    const orderId = await approvedOrder(acme());
     await receiver.received('/late', 1);
     await acme().update('dyn_stock_order', orderId, { processing_status: 'completed' });
     expect(await deliveriesEnded(acme(), id, 1)).toMatchObject([{ state: 'failed', attempts: Array(5).fill({}) }]);
@@ -138,7 +141,7 @@ it('§3: an order that is reported completed before the last attempt fails stays
 it('§6.4: Retry-After is obeyed; a webhook that is removed meanwhile gets no further call, and the order stays', async () => {
   receiver.reply('/left', () => ({ status: 500, headers: { 'retry-after': '3' } }));
   const { id } = await addWebhook(acme(), receiver.url('/left'));
-  const orderId = await approvedOrder();
+  const orderId = await approvedOrder(acme());
   await receiver.received('/left', 1);
   await acme().platform('DELETE', `/webhooks/${id}`);
   expect(await deliveriesEnded(acme(), id, 1)).toMatchObject([{ state: 'failed', reason: 'webhook removed' }]);
@@ -150,7 +153,7 @@ it('decision: each of several webhooks gets the order, and one that hard-fails p
   receiver.reply('/bad', () => ({ status: 500 }));
   await withWebhook(acme(), receiver, '/good', async (good) => {
     await withWebhook(acme(), receiver, '/bad', async (bad) => {
-      await reaches(acme(), await approvedOrder(), 'failed');
+      await reaches(acme(), await approvedOrder(acme()), 'failed');
       const [call] = await receiver.received('/good', 1);
       expect(receiver.calls('/good')).toHaveLength(1);
       expect(receiver.calls('/bad')).toHaveLength(5);
@@ -165,7 +168,7 @@ it('§6.4: a receiver that does not answer delays no other: all that another one
   await withWebhook(acme(), receiver, '/slow', async (slow) => {
     await withWebhook(acme(), receiver, '/quick', async () => {
       const orders = 3;
-      for (let n = 0; n < orders; n++) await approvedOrder();
+      for (let n = 0; n < orders; n++) await approvedOrder(acme());
       await receiver.received('/quick', orders);
       expect(receiver.calls('/slow').length).toBeGreaterThan(0);
       // The newest: on a busy machine the first may have used all of its attempts.
@@ -182,7 +185,7 @@ it('§3: of several approvals at once one wins, and one delivery is made', async
       Array.from({ length: 6 }, () => acme().platform('POST', `/orders/${order.id}/approve`, { body: {} })),
     );
     // What comes behind them tells that there is nothing between.
-    await approvedOrder();
+    await approvedOrder(acme());
     expect(await deliveriesEnded(acme(), id, 2)).toHaveLength(2);
     expect(receiver.calls('/once')).toHaveLength(2);
   });

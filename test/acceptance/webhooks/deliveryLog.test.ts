@@ -2,7 +2,7 @@
 import { gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { itOfRequests } from '../../onProductionEngines/repetition.js';
-import { addWebhook, approve, deliveriesEnded, validatedOrder, type Webhook } from '../export.js';
+import { addWebhook, approvedOrder, deliveriesEnded, type Webhook } from '../export.js';
 import { Receiver } from '../receiver.js';
 import { expectRefused } from '../refusals.js';
 import type { TenantClient } from '../tenant.js';
@@ -42,17 +42,11 @@ async function ended(webhook: Webhook, count: number): Promise<readonly Delivery
   return (await log(webhook)).data;
 }
 
-async function approvedOrder(tenant = acme()): Promise<string> {
-  const { order } = await validatedOrder(tenant);
-  await approve(tenant, order.id);
-  return order.id;
-}
-
 it('an answer with a content coding, which was not asked for, is shown by its size', async () => {
   const body = gzipSync('Oops');
   receiver.reply('/coded', () => ({ status: 200, body, headers: { 'content-encoding': 'gzip' } }));
   const webhook = await addWebhook(acme(), receiver.url('/coded'), { events: ['order.approved'] });
-  await approvedOrder();
+  await approvedOrder(acme());
   const [only] = await ended(webhook, 1);
   expect(only?.attempts[0]?.response_body).toBe(`<gzip, ${body.length} bytes>`);
   await acme().platform('DELETE', `/webhooks/${webhook.id}`);
@@ -62,7 +56,7 @@ it('§6.4: a delivery shows each attempt with its time, status, duration and the
   const long = 'x'.repeat(5_000);
   receiver.reply('/second', (nth) => (nth === 1 ? { status: 500, body: `Oops ☕ ${long}` } : { status: 200 }));
   const webhook = await addWebhook(acme(), receiver.url('/second'), { events: ['order.approved'] });
-  const orderId = await approvedOrder();
+  const orderId = await approvedOrder(acme());
   const [only, ...others] = await ended(webhook, 1);
   expect(others).toEqual([]);
   expect(only).toMatchObject({
@@ -100,7 +94,7 @@ describe('the log of a webhook', () => {
     receiver.reply('/log', (nth) => ({ status: nth <= 5 ? 500 : 200 }));
     webhook = await addWebhook(acme(), receiver.url('/log'), { events: ['order.approved'] });
     for (let n = 1; n <= 4; n++) {
-      orders.push(await approvedOrder());
+      orders.push(await approvedOrder(acme()));
       all = await ended(webhook, n);
     }
   });

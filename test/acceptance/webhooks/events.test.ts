@@ -1,5 +1,5 @@
 /** What arrives of each kind of event (spec §6). */
-import { approve, deliveriesEnded, parsed, validatedOrder, withWebhook } from '../export.js';
+import { approvedOrder, deliveriesEnded, parsed, withWebhook } from '../export.js';
 import { Receiver } from '../receiver.js';
 import { useService } from '../useService.js';
 
@@ -28,8 +28,7 @@ it('§6, §6.1, §6.4: whatever happens, what arrives has the roots of its kind'
       withWebhook(acme(), receiver, '/broken', async () => {
         const party = { external_id: 'EVERY-1', name: 'Every', _batch_id: 'every' };
         await acme().batch('dyn_party', [party]);
-        const { order } = await validatedOrder(acme());
-        await approve(acme(), order.id);
+        await approvedOrder(acme());
         await acme().cleanUp('dyn_party', 'every');
 
         const kinds = new Set<string>();
@@ -57,8 +56,7 @@ it('§6.4: deliveries about an order arrive in its sequence: each waits for the 
     receiver,
     '/sequence',
     async ({ id }) => {
-      const { order } = await validatedOrder(acme());
-      await approve(acme(), order.id);
+      const orderId = await approvedOrder(acme());
       await deliveriesEnded(acme(), id, 5);
       const calls = receiver.calls('/sequence').map(({ headers }) => headers['webhook-event']);
       const [created, updated, changed, approved] = events;
@@ -66,7 +64,7 @@ it('§6.4: deliveries about an order arrive in its sequence: each waits for the 
       const sequence = receiver.calls('/sequence').map(({ headers }) => Number(headers['webhook-sequence']));
       expect(sequence).toEqual(sequence.toSorted((a, b) => a - b));
       // Only an approval that could not be delivered fails its order.
-      expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({ processing_status: 'submitted' });
+      expect(await acme().get('dyn_stock_order', orderId)).toMatchObject({ processing_status: 'submitted' });
     },
     { events },
   );

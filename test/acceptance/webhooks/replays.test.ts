@@ -1,7 +1,16 @@
 /** Resend, backfill and test events, through the platform API; and what waits for a webhook that is disabled. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { itOfRequests } from '../../onProductionEngines/repetition.js';
-import { addWebhook, approve, deliveriesEnded, parsed, reaches, validatedOrder, withWebhook } from '../export.js';
+import {
+  addWebhook,
+  approve,
+  approvedOrder,
+  deliveriesEnded,
+  parsed,
+  reaches,
+  validatedOrder,
+  withWebhook,
+} from '../export.js';
 import { type Call, Receiver } from '../receiver.js';
 import { expectInvalid } from '../refusals.js';
 import { useService } from '../useService.js';
@@ -24,8 +33,7 @@ const orderIn = (call: Call | undefined): unknown =>
 
 it('a delivery that is resent has the same bytes and the same webhook-id', async () => {
   await withWebhook(acme(), receiver, '/again', async ({ id }) => {
-    const { order } = await validatedOrder(acme());
-    await approve(acme(), order.id);
+    const orderId = await approvedOrder(acme());
     const [first] = await receiver.received('/again', 1);
     const deliveryId = String(first?.headers['webhook-id']);
     const again = await accepted(`/webhooks/${id}/deliveries/${deliveryId}/resend`);
@@ -42,7 +50,7 @@ it('a delivery that is resent has the same bytes and the same webhook-id', async
     receiver.reply('/again', () => ({ status: 500 }));
     await accepted(`/webhooks/${id}/deliveries/${deliveryId}/resend`);
     expect(await deliveriesEnded(acme(), id, 4)).toMatchObject([{ state: 'failed' }, {}, {}, {}]);
-    expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({ processing_status: 'submitted' });
+    expect(await acme().get('dyn_stock_order', orderId)).toMatchObject({ processing_status: 'submitted' });
   });
 });
 
@@ -78,7 +86,7 @@ it('all that failed since a time is sent again, once; what has arrived since, or
     const [last] = (await receiver.received('/broken', 18)).slice(17);
     expect([orderIn(last), last?.headers['webhook-replay']]).toEqual([waiting, 'resend']);
     await backfill();
-    await approve(acme(), (await validatedOrder(acme())).order.id);
+    await approvedOrder(acme());
     await receiver.received('/broken', 19);
     expect(await deliveriesEnded(acme(), id, 7)).toHaveLength(7);
   });
@@ -131,8 +139,7 @@ it('other events that failed are sent again in the sequence of their order, but 
 
 it('a backfill sends a range of the log to a webhook made afterwards; what belongs to one order keeps its sequence', async () => {
   const from = new Date().toISOString();
-  const { order } = await validatedOrder(acme());
-  await approve(acme(), order.id);
+  const orderId = await approvedOrder(acme());
   await withWebhook(acme(), receiver, '/late', async ({ id }) => {
     const events = ['order.created', 'order.updated', 'order.status_changed', 'order.approved'];
     expect(await accepted(`/webhooks/${id}/backfill`, { from, events })).toEqual({ backfill_id: ANY_ID });
@@ -144,7 +151,7 @@ it('a backfill sends a range of the log to a webhook made afterwards; what belon
       'order.status_changed',
       'order.approved',
     ]);
-    expect(calls.map(orderIn)).toEqual(calls.map(() => order.id));
+    expect(calls.map(orderIn)).toEqual(calls.map(() => orderId));
     for (const { headers } of calls) expect(headers).toMatchObject({ 'webhook-replay': 'backfill' });
     // Under the ids of before.
     await accepted(`/webhooks/${id}/backfill`, { from, events });
@@ -167,8 +174,7 @@ it('a disabled webhook loses nothing: enabled again, however often, it gets what
   await withWebhook(acme(), receiver, '/paused', async ({ id }) => {
     const enable = (enabled: boolean) => acme().platformData('PUT', `/webhooks/${id}`, { enabled });
     await enable(false);
-    const { order } = await validatedOrder(acme());
-    await approve(acme(), order.id);
+    const orderId = await approvedOrder(acme());
     await accepted(`/webhooks/${id}/test`, { event: 'order.approved' });
     expect(receiver.calls('/paused')).toHaveLength(0);
     for (let n = 0; n < 5; n++) {
@@ -178,7 +184,7 @@ it('a disabled webhook loses nothing: enabled again, however often, it gets what
     await enable(true);
     await deliveriesEnded(acme(), id, 2);
     const calls = receiver.calls('/paused');
-    expect(calls.map(orderIn)).toContain(order.id);
+    expect(calls.map(orderIn)).toContain(orderId);
     expect(calls).toHaveLength(2);
   });
 });
@@ -186,11 +192,10 @@ it('a disabled webhook loses nothing: enabled again, however often, it gets what
 it('§6.4: an order that waits between attempts when its webhook is disabled is open until it is enabled', async () => {
   receiver.reply('/waits', () => ({ status: 500, headers: { 'Retry-After': '1' } }));
   await withWebhook(acme(), receiver, '/waits', async ({ id }) => {
-    const { order } = await validatedOrder(acme());
-    await approve(acme(), order.id);
+    const orderId = await approvedOrder(acme());
     await receiver.received('/waits', 1);
     await acme().platformData('PUT', `/webhooks/${id}`, { enabled: false });
-    const { body } = await acme().platform('GET', `/webhooks/${id}/deliveries`, { query: { order_id: order.id } });
+    const { body } = await acme().platform('GET', `/webhooks/${id}/deliveries`, { query: { order_id: orderId } });
     expect(body).toMatchObject({ data: [{ state: 'open', reason: 'The webhook is disabled: Disabled by an admin.' }] });
 
     receiver.reply('/waits', () => ({ status: 200 }));

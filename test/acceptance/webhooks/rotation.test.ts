@@ -1,7 +1,7 @@
 /** Secrets as the receiver sees them through a rotation. */
 import { createHmac } from 'node:crypto';
 import { z } from 'zod';
-import { addWebhook, approve, validatedOrder, type Webhook } from '../export.js';
+import { addWebhook, approvedOrder, type Webhook } from '../export.js';
 import { type Call, Receiver } from '../receiver.js';
 import type { TenantClient } from '../tenant.js';
 import { useService } from '../useService.js';
@@ -34,8 +34,7 @@ const signedBy = (call: Call | undefined, ...secrets: readonly string[]) => {
 
 /** The call that the nth export of an order leads to. */
 async function exported(tenant: TenantClient, path: string, nth: number): Promise<Call | undefined> {
-  const { order } = await validatedOrder(tenant);
-  await approve(tenant, order.id);
+  await approvedOrder(tenant);
   return (await receiver.received(path, nth)).at(nth - 1);
 }
 
