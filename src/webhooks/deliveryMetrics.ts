@@ -4,7 +4,7 @@ import type { TenantDirectory } from '../commands/context.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DeliveryQueries } from '../queries/deliveries.js';
 import { registerGauges, type Values } from '../supervision/gauges.js';
-import { type Endpoint, endpointKey, type Gate } from './gate.js';
+import { type Endpoint, endpointKey } from './gate.js';
 
 const LABELS = ['tenant', 'webhook'] as const;
 const OUTCOMES = ['delivered', 'failed', 'gone', 'refused_address', 'timeout'] as const;
@@ -17,13 +17,12 @@ type MetricsSource = {
 const labelsOf = ({ tenant, webhookId }: Endpoint) => ({ tenant, webhook: webhookId });
 
 /**
- * Attempts, failures and circuits are this process's own. Open deliveries and disabled webhooks are the same in all
+ * Attempts and failures are this process's own. Open deliveries and disabled webhooks are the same in all
  * processes.
  */
 export class DeliveryMetrics {
   readonly #attempts: Counter<'tenant' | 'webhook' | 'outcome'>;
   readonly #failed: Counter<'tenant' | 'webhook'>;
-  #isOpen: Gate['isOpen'] = () => false;
   /** Webhooks for which there are series. */
   #counted: ReadonlyMap<string, Known> = new Map();
 
@@ -44,17 +43,13 @@ export class DeliveryMetrics {
       labelNames: LABELS,
       collect,
     });
-    const each = (values: (key: string, webhook: Known) => Values) => () =>
-      [...webhooksOf(directory)].flatMap(([key, webhook]) => values(key, webhook));
     registerGauges(registry, {
-      webhook_circuit_open: [
-        '1 while a webhook that keeps failing gets nothing but a probe now and then.',
-        each((key, { labels }) => [[labels, Number(this.#isOpen(key))]]),
-        ...LABELS,
-      ],
       webhook_disabled: [
         '1 while it is disabled; the cause is admin, gone or failing.',
-        each((_, { labels, cause }) => (cause === undefined ? [] : [[{ ...labels, cause }, 1]])),
+        () =>
+          [...webhooksOf(directory).values()].flatMap(
+            ({ labels, cause }): Values => (cause === undefined ? [] : [[{ ...labels, cause }, 1]]),
+          ),
         ...LABELS,
         'cause',
       ],
@@ -77,11 +72,6 @@ export class DeliveryMetrics {
 
   failedForGood(endpoint: Endpoint): void {
     this.#failed.inc(labelsOf(endpoint));
-  }
-
-  /** Those of this process. */
-  showCircuits(isOpen: Gate['isOpen']): void {
-    this.#isOpen = isOpen;
   }
 
   /**

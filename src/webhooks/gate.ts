@@ -165,9 +165,6 @@ export class Gate {
     Object.assign(this.#receiver(endpoint), HEALTHY);
   }
 
-  /** Whether the circuit of this `endpointKey` is open. */
-  isOpen = (endpoint: string): boolean => (this.#receivers.peek(endpoint)?.probeMs ?? 0) > 0;
-
   async #slot(entry: Entry): Promise<number | undefined> {
     if (this.#isStopped) return 0;
     const isAdmitted = await new Promise<boolean>((resolve) => {

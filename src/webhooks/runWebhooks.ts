@@ -22,7 +22,7 @@ const RESTART_BACKOFF = { firstMs: 500, longestMs: 5_000 };
 
 /** Starts all three and restarts each one that fails. `stop` waits for the attempts in flight. */
 export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
-  const { broker, settings, logger, metrics } = deps;
+  const { broker, settings, logger } = deps;
   const { concurrency: slots } = settings;
   const inFlight = IN_FLIGHT_PER_SLOT * slots;
   const gate = new Gate({
@@ -32,7 +32,6 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
     // Monotonic: the wall clock may be set back.
     now: () => performance.now(),
   });
-  metrics?.showCircuits(gate.isOpen);
   const delivery: DeliveryParts = { ...deps, gate };
 
   const abort = new AbortController();

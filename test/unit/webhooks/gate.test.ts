@@ -10,12 +10,7 @@ beforeEach(() => {
   now = 0;
 });
 
-const gateOf = (limits: Partial<GateParts> = {}): Gate =>
-  new Gate({
-    ...LIMITS,
-    ...limits,
-    now: () => now,
-  });
+const gateOf = (limits: Partial<GateParts> = {}): Gate => new Gate({ ...LIMITS, ...limits, now: () => now });
 
 /** `a` is a webhook of the tenant acme, `b/a` one of the tenant b. */
 const named = (name: string): Endpoint => {
@@ -192,7 +187,6 @@ describe('the circuit of a webhook', () => {
     await open();
     expectProbeIn(15_000);
     expect(await before.slot()).toBe(15_000);
-    expect(gate.isOpen('acme.a')).toBe(true);
     expect(waitMs('b')).toBe(0);
   });
 
@@ -210,7 +204,6 @@ describe('the circuit of a webhook', () => {
     now += 15_000;
     expect(await attempted(gate, 'a', SUCCEEDED)).toBe(0);
     expect(waitMs()).toBe(0);
-    expect(gate.isOpen('acme.a')).toBe(false);
     await attempted(gate, 'a', FAILED);
     expect(waitMs()).toBe(0);
   });
@@ -222,6 +215,5 @@ describe('the circuit of a webhook', () => {
       now += wait;
       await attempted(gate, 'a', FAILED);
     }
-    expect(gate.isOpen('acme.a')).toBe(true);
   });
 });
