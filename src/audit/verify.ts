@@ -36,12 +36,12 @@ export type Verification = {
   readonly unnamed: NamedEvent | undefined;
 };
 
-/** @param checkpoint whose signature is verified @param onTile ends the reading where it throws. @throws what the event store throws */
+/** @param checkpoint whose signature is verified @param onSlice ends the reading where it throws. @throws what the event store throws */
 export async function verifyLog(
   log: TreeLog & Pick<EventStore, 'readStream'>,
   files: TileFiles,
   { size: covered, root }: Checkpoint,
-  onTile: (position: Position) => void = () => undefined,
+  onSlice: (position: Position) => void = () => undefined,
 ): Promise<Verification> {
   const { erasures } = await erasuresOf(log).catch(() => ({ erasures: new Erasures() }));
   const tree = new Tree();
@@ -53,13 +53,13 @@ export async function verifyLog(
   /** Of the lowest tiles, which are read one after the other; empty where one cannot be read. */
   let tile = NONE;
   try {
-    for await (const { events } of untilHead(log, 0))
+    for await (const { events, position } of untilHead(log, 0)) {
+      onSlice(position);
       for (const event of events) {
         const index = tree.size;
         const leaf = leafHashOf(event);
         tree.push(leaf);
         const at = index % TILE_WIDTH;
-        if (at === 0) onTile(event.position);
         if (at === 0 && index < covered)
           tile = await files.read(0, index / TILE_WIDTH, Math.min(TILE_WIDTH, covered - index)).catch(() => NONE);
         const stored = tile.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES);
@@ -71,6 +71,7 @@ export async function verifyLog(
         const left = erasures.redaction(event);
         if (!left.concerned || left.event !== event) unnamed ??= named(event, index);
       }
+    }
   } catch (error) {
     unreadable = error instanceof Error ? error.message : String(error);
   }

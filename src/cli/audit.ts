@@ -81,8 +81,8 @@ const verify = command({
       const compared = given === undefined ? await lastCheckpoint(directory, known) : await readKept(given, known);
       if (compared === undefined) throw new CliError('There is no checkpoint: name one with --checkpoint.');
       const of = await log.head();
-      const onTile = (done: Position): void => showProgress({ tenant: null, tenants: 1, done, of });
-      const found = await verifyLog(log, new TileFiles(directory), compared, onTile);
+      const onSlice = (done: Position): void => showProgress({ tenant: null, tenants: 1, done, of });
+      const found = await verifyLog(log, new TileFiles(directory), compared, onSlice);
       const problems = problemsIn(found, compared);
       const { events, holds, changed = null, erased } = found;
       return { ok: problems.length === 0, problems, events, size: compared.size, holds, changed, erased };

@@ -74,8 +74,12 @@ async function verify(cancelling: AbortSignal, tell: (news: JobNews) => void): P
   return { outcome: 'different', error: '"dynamic-assets audit verify" says what was changed.' };
 }
 
-async function sign(): Promise<Outcome> {
-  if ((await turns.add(signNow)) === undefined) throw new Error('The log is still being read.');
+async function sign(cancelling: AbortSignal): Promise<Outcome> {
+  const signed = await turns.add(() => {
+    cancelling.throwIfAborted();
+    return signNow();
+  });
+  if (signed === undefined) throw new Error('The log is still being read.');
   return { outcome: 'signed' };
 }
 
