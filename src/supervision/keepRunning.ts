@@ -1,20 +1,18 @@
 /** Repeats work after failures with backoff: until it succeeds (`retry`), or for ever (`keepRunning`). */
 import { sleep } from './waiting.js';
 
-type Backoff = {
-  readonly firstMs: number;
-  readonly longestMs: number;
-  /** Random share of each wait, so that many clients of one server do not return at once. Default 0.2. */
-  readonly jitter?: number;
-};
+type Backoff = { readonly firstMs: number; readonly longestMs: number };
 
 /** A wait that doubles with each failure before it, up to `longestMs`. */
 export const doubled = (firstMs: number, longestMs: number, failures: number): number =>
   Math.min(longestMs, firstMs * 2 ** failures);
 
-/** The wait after a failure, in milliseconds. @param failures in a row before this one */
-export const backoffMs = ({ firstMs, longestMs, jitter = 0.2 }: Backoff, failures: number): number =>
-  doubled(firstMs, longestMs, failures) * (1 - jitter + 2 * jitter * Math.random());
+/**
+ * The wait after a failure, in milliseconds: up to a fifth more or less, so that many clients of one server do not return at once.
+ * @param failures in a row before this one
+ */
+export const backoffMs = ({ firstMs, longestMs }: Backoff, failures: number): number =>
+  doubled(firstMs, longestMs, failures) * (0.8 + 0.4 * Math.random());
 
 /** Returns the result of the first successful attempt. @throws the error of the last attempt */
 export async function retry<T>(

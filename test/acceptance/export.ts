@@ -21,14 +21,14 @@ export async function addWebhook(tenant: TenantClient, url: string, more: Fields
   return webhook.parse(await tenant.platformData('POST', '/webhooks', { url, ...more }));
 }
 
-/** A webhook to this path of the receiver while `work` runs, so that tests do not hear of each other. */
+/** A webhook to this path of the receiver, with these settings, while `work` runs, so that tests do not hear of each other. */
 export async function withWebhook<T>(
   tenant: TenantClient,
   receiver: Receiver,
-  path: string,
+  to: string | (Fields & { readonly path: string }),
   work: (webhook: Webhook) => Promise<T>,
-  more: Fields = {},
 ): Promise<T> {
+  const { path, ...more } = typeof to === 'string' ? { path: to } : to;
   const made = await addWebhook(tenant, receiver.url(path), more);
   try {
     return await work(made);

@@ -36,23 +36,17 @@ it('an order that would be too large with the records it names is 413 to look at
     const answer = await acme().platform('GET', `/webhooks/${id}/deliveries`);
     return log.parse(answer.body).data;
   };
-  await withWebhook(
-    acme(),
-    receiver,
-    '/large',
-    async ({ id }) => {
-      await acme().platformData('PUT', `/orders/${order.id}`, { processing_status: 'validated' });
-      // A webhook may also get events of the seconds before it was made, when the order was small.
-      const failed = async () => (await deliveries(id)).find(({ state }) => state === 'failed');
-      let delivery = await failed();
-      for (; delivery === undefined; delivery = await failed()) await wait(20);
-      expect(delivery).toMatchObject({
-        state: 'failed',
-        reason: expect.stringMatching(/more than 4194304 characters/),
-      });
-    },
-    { events: ['order.status_changed'] },
-  );
+  await withWebhook(acme(), receiver, { path: '/large', events: ['order.status_changed'] }, async ({ id }) => {
+    await acme().platformData('PUT', `/orders/${order.id}`, { processing_status: 'validated' });
+    // A webhook may also get events of the seconds before it was made, when the order was small.
+    const failed = async () => (await deliveries(id)).find(({ state }) => state === 'failed');
+    let delivery = await failed();
+    for (; delivery === undefined; delivery = await failed()) await wait(20);
+    expect(delivery).toMatchObject({
+      state: 'failed',
+      reason: expect.stringMatching(/more than 4194304 characters/),
+    });
+  });
   const refused = await acme().platform('POST', `/orders/${order.id}/approve`);
   expect(refused.status).toBe(413);
   expectErrorBody(refused);

@@ -1,11 +1,13 @@
 /** Quotas of a tenant, and the reserve of the disk: what grows is refused with 507, all else goes on. */
-import { statfs } from 'node:fs/promises';
+import { readdir, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { newId } from '#app/commands/clock.js';
 import { REPORTS_BEYOND_QUOTA_PERCENT } from '#app/domain/limits.js';
 import type { Answer } from '../http.js';
+import { Operator } from '../operator.js';
 import { expectErrorBody, expectRefused } from '../refusals.js';
 import { type Service, startService } from '../service.js';
 import type { TenantClient } from '../tenant.js';
@@ -120,7 +122,7 @@ describe('what the operator sets', () => {
   const two = () => service.tenant('other');
   beforeAll(async () => {
     const { bavail, bsize } = await statfs(tmpdir());
-    const env = { DISK_RESERVE: String(Math.round(1.5 * bavail * bsize)) };
+    const env = { DISK_RESERVE: String(Math.round(1.5 * bavail * bsize)), BACKUP_DIR: 'backups' };
     service = await startService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' }, env });
   });
   afterAll(() => service.dispose());
@@ -142,5 +144,12 @@ describe('what the operator sets', () => {
     });
     expect((await create(two())).status).toBe(507);
     expect((await one().getList('dyn_item')).status).toBe(200);
+  });
+
+  it('below the reserve of the disk no backup is made, and nothing of it is left', async () => {
+    const operator = await Operator.of(service);
+    const error = expect.stringMatching(/^The backup needs \d+ bytes: \d+ are free .*\(DISK_RESERVE\)\.$/);
+    expect(await operator.ended(await operator.begin({ kind: 'backup' }))).toMatchObject({ state: 'failed', error });
+    expect(await readdir(join(service.dataDir, 'backups'))).toEqual([]);
   });
 });

@@ -12,55 +12,49 @@ const TIMESTAMP = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z
 
 it('§2.3, §6.1: an approved order is sent as validated_order and custom_data, field by field as specified', async () => {
   const customData = { warehouse: 'north', nested: { a: [1, null, 'ü'] } };
-  await withWebhook(
-    acme(),
-    receiver,
-    '/payload',
-    async () => {
-      const { order, line, item, unitCode, buyer } = await validatedOrder(acme());
-      await approve(acme(), order.id);
-      const [call] = await receiver.received('/payload', 1);
-      const payload = parsed(call?.body);
-      expect(Object.keys(Object(payload)).sort()).toEqual(['custom_data', 'validated_order']);
+  await withWebhook(acme(), receiver, { path: '/payload', custom_data: customData }, async () => {
+    const { order, line, item, unitCode, buyer } = await validatedOrder(acme());
+    await approve(acme(), order.id);
+    const [call] = await receiver.received('/payload', 1);
+    const payload = parsed(call?.body);
+    expect(Object.keys(Object(payload)).sort()).toEqual(['custom_data', 'validated_order']);
 
-      // The records as they are read; acceptance/tables/assets has the names that §2.3 gives their fields.
-      const { category_name: name, ...ofItem } = item;
-      expect(payload).toMatchObject({
-        custom_data: customData,
-        validated_order: {
-          created_at: TIMESTAMP,
-          updated_at: TIMESTAMP,
-          id: order.id,
-          sales_order_id: null,
-          processing_status: 'submitted',
-          issue_date: '2026-11-21',
-          issue_time: null,
-          delivery_date: '2026-12-01',
-          notes: null,
-          customer_reference: order.customer_reference,
-          accuracy: 0.975,
-          order_inquiry_id: UUID,
-          buyer_customer_party_id: buyer.external_id,
-          accounting_customer_party_id: buyer.external_id,
-          error_reason: null,
-          approved_at: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/),
-          approved_by: 1,
-          buyer_customer_party: buyer,
-          accounting_customer_party: buyer,
-          approver: {
-            id: 1,
-            first_name: expect.any(String),
-            last_name: expect.any(String),
-            locale: expect.any(String),
-            email: acme().admin.email,
-          },
-          lines: [{ ...line, item: { ...ofItem, base_unit_code: unitCode, category: { name } }, unit_code: unitCode }],
+    // The records as they are read; acceptance/tables/assets has the names that §2.3 gives their fields.
+    const { category_name: name, ...ofItem } = item;
+    expect(payload).toMatchObject({
+      custom_data: customData,
+      validated_order: {
+        created_at: TIMESTAMP,
+        updated_at: TIMESTAMP,
+        id: order.id,
+        sales_order_id: null,
+        processing_status: 'submitted',
+        issue_date: '2026-11-21',
+        issue_time: null,
+        delivery_date: '2026-12-01',
+        notes: null,
+        customer_reference: order.customer_reference,
+        accuracy: 0.975,
+        order_inquiry_id: UUID,
+        buyer_customer_party_id: buyer.external_id,
+        accounting_customer_party_id: buyer.external_id,
+        error_reason: null,
+        approved_at: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/),
+        approved_by: 1,
+        buyer_customer_party: buyer,
+        accounting_customer_party: buyer,
+        approver: {
+          id: 1,
+          first_name: expect.any(String),
+          last_name: expect.any(String),
+          locale: expect.any(String),
+          email: acme().admin.email,
         },
-      });
-      expect(String(call?.body)).not.toContain('_batch_id');
-    },
-    { custom_data: customData },
-  );
+        lines: [{ ...line, item: { ...ofItem, base_unit_code: unitCode, category: { name } }, unit_code: unitCode }],
+      },
+    });
+    expect(String(call?.body)).not.toContain('_batch_id');
+  });
 });
 
 it('§2.3: what an order does not name is null; an object that is promised is left out, and said to be', async () => {

@@ -81,31 +81,25 @@ it('§3, §6.4, §8: after the 5th failed attempt, however each failed, the orde
     { status: 503 },
   ];
   receiver.reply('/never', (nth) => failures[nth - 1]);
-  await withWebhook(
-    acme(),
-    receiver,
-    '/never',
-    async ({ id }) => {
-      const orderId = await approvedOrder(acme());
-      const { error_reason } = await reaches(acme(), orderId, 'failed');
-      expect(error_reason).toEqual([
-        'All 5 attempts to deliver to webhook ERP failed.',
-        'Attempt 1: redirect (HTTP 302) is not followed',
-        'Attempt 2: HTTP 404',
-        'Attempt 3: no answer within 3000 ms',
-        'Attempt 4: HTTP 99',
-        'Attempt 5: HTTP 503',
-      ]);
-      const shown = await acme().platform('GET', `/orders/${orderId}`);
-      expect(shown.body).toMatchObject({ data: { processing_status: 'failed', error_reason } });
-      const failed = { query: { 'filter[processing_status]': 'failed' } };
-      expect((await acme().platform('GET', '/orders', failed)).text).toContain(orderId);
-      expect(await deliveriesEnded(acme(), id, 1)).toMatchObject([{ state: 'failed' }]);
-      expect(receiver.calls('/never')).toHaveLength(5);
-      expect(receiver.calls('/elsewhere')).toHaveLength(0);
-    },
-    { name: 'ERP' },
-  );
+  await withWebhook(acme(), receiver, { path: '/never', name: 'ERP' }, async ({ id }) => {
+    const orderId = await approvedOrder(acme());
+    const { error_reason } = await reaches(acme(), orderId, 'failed');
+    expect(error_reason).toEqual([
+      'All 5 attempts to deliver to webhook ERP failed.',
+      'Attempt 1: redirect (HTTP 302) is not followed',
+      'Attempt 2: HTTP 404',
+      'Attempt 3: no answer within 3000 ms',
+      'Attempt 4: HTTP 99',
+      'Attempt 5: HTTP 503',
+    ]);
+    const shown = await acme().platform('GET', `/orders/${orderId}`);
+    expect(shown.body).toMatchObject({ data: { processing_status: 'failed', error_reason } });
+    const failed = { query: { 'filter[processing_status]': 'failed' } };
+    expect((await acme().platform('GET', '/orders', failed)).text).toContain(orderId);
+    expect(await deliveriesEnded(acme(), id, 1)).toMatchObject([{ state: 'failed' }]);
+    expect(receiver.calls('/never')).toHaveLength(5);
+    expect(receiver.calls('/elsewhere')).toHaveLength(0);
+  });
 });
 
 it('decision: another approval, or any status change, leaves failed', async () => {

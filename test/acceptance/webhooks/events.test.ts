@@ -20,29 +20,24 @@ const KINDS = [
 it('§6, §6.1, §6.4: whatever happens, what arrives has the roots of its kind', async () => {
   const roots = { order: ['custom_data', 'validated_order'], reference: ['custom_data', 'data', 'timestamp', 'type'] };
   receiver.reply('/broken', () => ({ status: 500 }));
-  await withWebhook(
-    acme(),
-    receiver,
-    '/every',
-    () =>
-      withWebhook(acme(), receiver, '/broken', async () => {
-        const party = { external_id: 'EVERY-1', name: 'Every', _batch_id: 'every' };
-        await acme().batch('dyn_party', [party]);
-        await approvedOrder(acme());
-        await acme().cleanUp('dyn_party', 'every');
+  await withWebhook(acme(), receiver, { path: '/every', events: KINDS }, () =>
+    withWebhook(acme(), receiver, '/broken', async () => {
+      const party = { external_id: 'EVERY-1', name: 'Every', _batch_id: 'every' };
+      await acme().batch('dyn_party', [party]);
+      await approvedOrder(acme());
+      await acme().cleanUp('dyn_party', 'every');
 
-        const kinds = new Set<string>();
-        for (let count = 1; kinds.size < KINDS.length; count++) {
-          const call = (await receiver.received('/every', count))[count - 1];
-          const kind = String(call?.headers['webhook-event']);
-          const isOrder = kind.startsWith('order.');
-          expect(call?.headers['webhook-event-version']).toBe(isOrder ? '2' : '1');
-          expect(Object.keys(Object(parsed(call?.body))).sort()).toEqual(isOrder ? roots.order : roots.reference);
-          kinds.add(kind);
-        }
-        expect([...kinds].sort()).toEqual([...KINDS].sort());
-      }),
-    { events: KINDS },
+      const kinds = new Set<string>();
+      for (let count = 1; kinds.size < KINDS.length; count++) {
+        const call = (await receiver.received('/every', count))[count - 1];
+        const kind = String(call?.headers['webhook-event']);
+        const isOrder = kind.startsWith('order.');
+        expect(call?.headers['webhook-event-version']).toBe(isOrder ? '2' : '1');
+        expect(Object.keys(Object(parsed(call?.body))).sort()).toEqual(isOrder ? roots.order : roots.reference);
+        kinds.add(kind);
+      }
+      expect([...kinds].sort()).toEqual([...KINDS].sort());
+    }),
   );
 });
 
@@ -51,21 +46,15 @@ it('§6.4: deliveries about an order arrive in its sequence: each waits for the 
   receiver.reply('/sequence', (nth, { headers }) => ({
     status: nth <= 2 || headers['webhook-event'] === 'order.updated' ? 500 : 200,
   }));
-  await withWebhook(
-    acme(),
-    receiver,
-    '/sequence',
-    async ({ id }) => {
-      const orderId = await approvedOrder(acme());
-      await deliveriesEnded(acme(), id, 5);
-      const calls = receiver.calls('/sequence').map(({ headers }) => headers['webhook-event']);
-      const [created, updated, changed, approved] = events;
-      expect(calls).toEqual([...Array(3).fill(created), ...Array(5).fill(updated), changed, changed, approved]);
-      const sequence = receiver.calls('/sequence').map(({ headers }) => Number(headers['webhook-sequence']));
-      expect(sequence).toEqual(sequence.toSorted((a, b) => a - b));
-      // Only an approval that could not be delivered fails its order.
-      expect(await acme().get('dyn_stock_order', orderId)).toMatchObject({ processing_status: 'submitted' });
-    },
-    { events },
-  );
+  await withWebhook(acme(), receiver, { path: '/sequence', events }, async ({ id }) => {
+    const orderId = await approvedOrder(acme());
+    await deliveriesEnded(acme(), id, 5);
+    const calls = receiver.calls('/sequence').map(({ headers }) => headers['webhook-event']);
+    const [created, updated, changed, approved] = events;
+    expect(calls).toEqual([...Array(3).fill(created), ...Array(5).fill(updated), changed, changed, approved]);
+    const sequence = receiver.calls('/sequence').map(({ headers }) => Number(headers['webhook-sequence']));
+    expect(sequence).toEqual(sequence.toSorted((a, b) => a - b));
+    // Only an approval that could not be delivered fails its order.
+    expect(await acme().get('dyn_stock_order', orderId)).toMatchObject({ processing_status: 'submitted' });
+  });
 });

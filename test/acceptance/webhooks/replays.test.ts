@@ -94,47 +94,35 @@ it('all that failed since a time is sent again, once; what has arrived since, or
 
 it('of what failed, a backfill leaves out what another replay has delivered', async () => {
   const events = ['order.created', 'order.updated'];
-  await withWebhook(
-    acme(),
-    receiver,
-    '/replayed',
-    async ({ id }) => {
-      receiver.reply('/replayed', (nth) => ({ status: nth <= 15 ? 500 : 200 }));
-      const from = new Date().toISOString();
-      await validatedOrder(acme());
-      await deliveriesEnded(acme(), id, 2);
-      await accepted(`/webhooks/${id}/backfill`, { from, events: ['order.created'] });
-      const [replay] = await deliveriesEnded(acme(), id, 3);
-      await accepted(`/webhooks/${id}/deliveries/${Object(replay).id}/resend`);
-      await deliveriesEnded(acme(), id, 4);
-      await accepted(`/webhooks/${id}/backfill`, { from, failed_only: true });
-      await deliveriesEnded(acme(), id, 5);
-      const last = receiver.calls('/replayed').slice(15);
-      expect(last.map(({ headers }) => headers['webhook-event'])).toEqual(events);
-    },
-    { events },
-  );
+  await withWebhook(acme(), receiver, { path: '/replayed', events }, async ({ id }) => {
+    receiver.reply('/replayed', (nth) => ({ status: nth <= 15 ? 500 : 200 }));
+    const from = new Date().toISOString();
+    await validatedOrder(acme());
+    await deliveriesEnded(acme(), id, 2);
+    await accepted(`/webhooks/${id}/backfill`, { from, events: ['order.created'] });
+    const [replay] = await deliveriesEnded(acme(), id, 3);
+    await accepted(`/webhooks/${id}/deliveries/${Object(replay).id}/resend`);
+    await deliveriesEnded(acme(), id, 4);
+    await accepted(`/webhooks/${id}/backfill`, { from, failed_only: true });
+    await deliveriesEnded(acme(), id, 5);
+    const last = receiver.calls('/replayed').slice(15);
+    expect(last.map(({ headers }) => headers['webhook-event'])).toEqual(events);
+  });
 });
 
 it('other events that failed are sent again in the sequence of their order, but no test', async () => {
   const events = ['order.created', 'order.updated', 'order.status_changed'];
   receiver.reply('/stubborn', () => ({ status: 500 }));
-  await withWebhook(
-    acme(),
-    receiver,
-    '/stubborn',
-    async ({ id }) => {
-      await validatedOrder(acme());
-      await accepted(`/webhooks/${id}/test`, { event: 'order.approved' });
-      await deliveriesEnded(acme(), id, 4);
-      receiver.reply('/stubborn', () => ({ status: 200 }));
-      await accepted(`/webhooks/${id}/backfill`, { from: LONG_AGO, failed_only: true });
-      await deliveriesEnded(acme(), id, 7);
-      const last = receiver.calls('/stubborn').slice(-3);
-      expect(last.map(({ headers }) => headers['webhook-event'])).toEqual(events);
-    },
-    { events },
-  );
+  await withWebhook(acme(), receiver, { path: '/stubborn', events }, async ({ id }) => {
+    await validatedOrder(acme());
+    await accepted(`/webhooks/${id}/test`, { event: 'order.approved' });
+    await deliveriesEnded(acme(), id, 4);
+    receiver.reply('/stubborn', () => ({ status: 200 }));
+    await accepted(`/webhooks/${id}/backfill`, { from: LONG_AGO, failed_only: true });
+    await deliveriesEnded(acme(), id, 7);
+    const last = receiver.calls('/stubborn').slice(-3);
+    expect(last.map(({ headers }) => headers['webhook-event'])).toEqual(events);
+  });
 });
 
 it('a backfill sends a range of the log to a webhook made afterwards; what belongs to one order keeps its sequence', async () => {

@@ -1,7 +1,7 @@
 import { keepRunning } from '#app/supervision/keepRunning.js';
 
 /** A run that a busy machine holds up for as long as the longest wait would count as a success. */
-const BACKOFF = { firstMs: 25, longestMs: 200, jitter: 0 };
+const BACKOFF = { firstMs: 25, longestMs: 200 };
 
 type Run = (succeeded: () => void) => Promise<void>;
 
@@ -28,6 +28,8 @@ async function delaysOf(runs: readonly Run[]): Promise<number[]> {
 }
 
 describe('what is kept running', () => {
+  beforeEach(() => void jest.spyOn(Math, 'random').mockReturnValue(0.5));
+
   it('is started again after waits that double up to a limit', async () => {
     expect(await delaysOf(Array(5).fill(failing))).toEqual([25, 50, 100, 200, 200]);
   });
