@@ -1,7 +1,7 @@
 /** SQLite: its driver, which only this file knows (a build of better-sqlite3 that brings its binaries, decision 0003), locks, and what is done about damaged files. */
 import { existsSync, rmSync, statSync } from 'node:fs';
 import Driver from '@rocicorp/zero-sqlite3';
-import { errorCode } from '../supervision/files.js';
+import { errorCode, messageOf } from '../supervision/files.js';
 
 export type Database = Driver.Database;
 export type Statement<Parameters extends unknown[] = unknown[], Row = unknown> = Driver.Statement<Parameters, Row>;
@@ -55,7 +55,7 @@ export function damageOf(file: string): string | undefined {
     return undefined;
   } catch (error) {
     if (!isDamage(error)) throw error;
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   } finally {
     db?.close();
   }

@@ -4,6 +4,7 @@
  */
 import { Erasures } from '../domain/erasure.js';
 import { type EventStore, erasuresOf, type Position, type RecordedEvent } from '../ports/eventStore.js';
+import { messageOf } from '../supervision/files.js';
 import { leafHashOf, type TreeLog, untilHead } from './logTree.js';
 import { HASH_BYTES, TILE_WIDTH, Tree } from './merkle.js';
 import type { Checkpoint } from './note.js';
@@ -73,7 +74,7 @@ export async function verifyLog(
       }
     }
   } catch (error) {
-    unreadable = error instanceof Error ? error.message : String(error);
+    unreadable = messageOf(error);
   }
   const events = tree.size;
   if (events < covered && unreadable === undefined) changed ??= { index: events, now: undefined };

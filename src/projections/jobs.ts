@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { MAX_ENTRIES, MAX_SHORT_PAGE } from '../domain/limits.js';
 import type { Position } from '../ports/eventStore.js';
+import { messageOf } from '../supervision/files.js';
 
 /** The last three are of the event log: a comparison with its last checkpoint, a new checkpoint, and a backup. */
 export const JOB_KINDS = ['rebuild', 'verify', 'retry', 'audit_verify', 'audit_checkpoint', 'backup'] as const;
@@ -83,7 +84,7 @@ export function keepJobs(threads: Threads, log: Logger) {
       job.state = 'done';
     } catch (error) {
       job.state = signal.aborted ? 'cancelled' : 'failed';
-      if (!signal.aborted) job.error = error instanceof Error ? error.message : String(error);
+      if (!signal.aborted) job.error = messageOf(error);
     }
     job.endedAt = new Date().toISOString();
     log.info({ job: id, operator, state: job.state, error: job.error }, "an operator's job has ended");

@@ -12,6 +12,7 @@ import { ACTIVITY, DELIVERIES, KEYS, keepsPast, keyOf, type Row, spacesOnThisRel
 import { parseStream } from '../domain/streams.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { RowWrite, RowWriter, Slice, StoredRow } from '../ports/rowStore.js';
+import { messageOf } from '../supervision/files.js';
 
 /** Rows of a slice, unless one append has more. */
 const ROWS_OF_SLICE = 1_000;
@@ -30,7 +31,7 @@ export class EventNotAppliedError extends Error {
     readonly event: RecordedEvent,
     cause: unknown,
   ) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    super(messageOf(cause), { cause });
   }
 }
 

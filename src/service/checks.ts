@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import type { Checked } from '../api/deps.js';
 import type { Config } from '../config.js';
+import { messageOf } from '../supervision/files.js';
 import { diskOf, lastBackupAt, prepareDataDirectory } from './dataDirectory.js';
 import { userOf } from './directoryUse.js';
 import { installationKeys } from './keys.js';
@@ -32,7 +33,7 @@ export async function checked({ name: check, remedy, find }: Check): Promise<Che
   try {
     return { check, ...(await find()) };
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = messageOf(error);
     return { check, detail: '', findings: [{ problem, remedy }] };
   }
 }

@@ -4,6 +4,7 @@ import { rebuild, verify, type WorkOptions } from '../projections/copies.js';
 import { Follower } from '../projections/follower.js';
 import type { JobReport, JobRequest } from '../projections/jobs.js';
 import { slicesOf } from '../projections/rows.js';
+import { messageOf } from '../supervision/files.js';
 import { sleep } from '../supervision/waiting.js';
 import { openRowWriter } from './engines.js';
 import { openOwnLog } from './ownLog.js';
@@ -48,7 +49,7 @@ async function workOn(tenant: string, request: JobRequest, options: WorkOptions)
     signal.throwIfAborted();
     // This process has got other tenants, so that another follower has begun.
     if (!current.has(tenant)) return workOn(tenant, request, options);
-    return failed(error instanceof Error ? error.message : String(error));
+    return failed(messageOf(error));
   }
 }
 

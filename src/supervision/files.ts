@@ -7,6 +7,9 @@ import { basename, dirname, join } from 'node:path';
 export const errorCode = (error: unknown): unknown =>
   typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 
+/** What an error says; whatever else was thrown, as text. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 /**
  * Writes a file as a whole: after a crash it is there completely, or as it was.
  * @param place `link` leaves a file that is there

@@ -15,6 +15,7 @@ import {
 } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { withTimeout } from '../../supervision/deadline.js';
+import { messageOf } from '../../supervision/files.js';
 
 export type OpenTracer = {
   readonly tracer: Tracer;
@@ -45,8 +46,7 @@ export function openTracer({ version, onTrouble }: TracerOptions): OpenTracer {
   const logger = { error: say, warn: say, info() {}, debug() {}, verbose() {} };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   // An error's other properties may hold the collector's whole answer.
-  const lost = (error: unknown): void =>
-    say(`Spans are lost: ${error instanceof Error ? error.message : String(error)}`);
+  const lost = (error: unknown): void => say(`Spans are lost: ${messageOf(error)}`);
   setGlobalErrorHandler(lost);
   const provider = new BasicTracerProvider({
     resource: defaultResource()

@@ -5,6 +5,7 @@ import { clientsStream, tenantStream, usersStream, webhooksStream } from '../../
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { DeadlineError, withTimeout } from '../../supervision/deadline.js';
+import { messageOf } from '../../supervision/files.js';
 import { type Caller, type Commands, ConflictError, NotFoundError, patience, TryAgainError } from '../context.js';
 import type { StreamReads } from '../logReads.js';
 import { known } from '../tables.js';
@@ -29,9 +30,8 @@ async function loadTenant(reads: StreamReads, tenant: string, stream: string, ca
     try {
       return evolveTenant(state, { type, data } as DirectoryEvent, metadata.occurredAt, position);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
       parked = new TryAgainError(
-        `The tenant is parked: ${type} (${id}) of the stream ${event.stream} could not be applied: ${reason} Nothing is lost: a release with a fix goes on from there.`,
+        `The tenant is parked: ${type} (${id}) of the stream ${event.stream} could not be applied: ${messageOf(error)} Nothing is lost: a release with a fix goes on from there.`,
       );
       return state;
     }

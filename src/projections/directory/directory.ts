@@ -22,6 +22,7 @@ import {
 } from '../../ports/eventStore.js';
 import type { ParkedTenant } from '../../ports/rowStore.js';
 import { DeadlineError, withTimeout } from '../../supervision/deadline.js';
+import { messageOf } from '../../supervision/files.js';
 import { keepRunning } from '../../supervision/keepRunning.js';
 import { sleep } from '../../supervision/waiting.js';
 import { notApplied } from '../tenantTexts.js';
@@ -228,7 +229,7 @@ export class Directory {
       position: event.position,
       eventId: event.id,
       eventType: event.type,
-      error: error instanceof Error ? error.message : String(error),
+      error: messageOf(error),
       since: new Date().toISOString(),
     };
     this.#parked.set(tenant, parked);

@@ -2,6 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { BrokerUnavailableError } from '../../../ports/messageBroker.js';
 import { withTimeout } from '../../../supervision/deadline.js';
+import { messageOf } from '../../../supervision/files.js';
 import { Session } from './session.js';
 
 /** Limit for one piece of work. */
@@ -98,6 +99,6 @@ function limited<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
 export function unavailable(error: unknown): BrokerUnavailableError {
   if (error instanceof BrokerUnavailableError) return error;
   const reason = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error;
-  const text = reason instanceof Error ? reason.message : String(reason);
+  const text = messageOf(reason);
   return new BrokerUnavailableError(`RabbitMQ is not available: ${text}`, { cause: error });
 }
