@@ -3,12 +3,12 @@
  * log's proof.
  */
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { backUpSqliteEventStore } from '../adapters/eventstore/sqlite/logFile.js';
 import { readConfig, version } from '../config.js';
-import { KEYS, LAST_BACKUP_FILE, LOG_ID_FILE } from '../service/dataDirectory.js';
+import { diskOf, KEYS, LAST_BACKUP_FILE, LOG_ID_FILE } from '../service/dataDirectory.js';
 import { openStoredLog } from '../service/engines.js';
 import { writeWhole } from '../supervision/files.js';
 import { columns, command } from './command.js';
@@ -22,7 +22,7 @@ export const backup = command({
   example: 'DATA_DIR=data dynamic-assets backup backup/2026-11-22',
   argument: ['<directory>', 'made if it is missing; each backup needs its own'],
   async run(_, given) {
-    const { DATA_DIR, EVENTSTORE_URL } = readConfig(process.env);
+    const { DATA_DIR, EVENTSTORE_URL, DISK_RESERVE } = readConfig(process.env);
     const directory = resolve(given);
     const original = EVENTSTORE_URL === undefined ? join(DATA_DIR, LOG_FILE) : undefined;
     if (original !== undefined && !existsSync(original)) throw new CliError(`There is no ${original}.`);
@@ -32,15 +32,20 @@ export const backup = command({
     const draft = join(directory, DRAFT);
     await rm(draft, { recursive: true, force: true });
     await mkdir(draft, { recursive: true, mode: 0o700 });
-    // The log first: the keys copied after it include every key that seals something in it.
-    if (original !== undefined) await backUpSqliteEventStore(original, join(draft, LOG_FILE));
-    const log = original === undefined ? undefined : await proofOfFile(draft);
-    const files = [...(log ? [LOG_FILE] : []), ...(await copyKeysAndId(DATA_DIR, draft)), DESCRIPTION];
-    const description = { format: 1, made_at: new Date().toISOString(), version: version(), ...(log && { log }) };
-    await writeWhole(join(draft, DESCRIPTION), `${JSON.stringify(description, undefined, 2)}\n`);
-    await putInPlace(draft, directory, files);
-    await noteBackup(DATA_DIR, description.made_at);
-    return { directory, files, ...(log && { log }) };
+    try {
+      if (original !== undefined) await refuseForDisk(original, draft, DISK_RESERVE);
+      // The log first: the keys copied after it include every key that seals something in it.
+      if (original !== undefined) await backUpSqliteEventStore(original, join(draft, LOG_FILE));
+      const log = original === undefined ? undefined : await proofOfFile(draft);
+      const files = [...(log ? [LOG_FILE] : []), ...(await copyKeysAndId(DATA_DIR, draft)), DESCRIPTION];
+      const description = { format: 1, made_at: new Date().toISOString(), version: version(), ...(log && { log }) };
+      await writeWhole(join(draft, DESCRIPTION), `${JSON.stringify(description, undefined, 2)}\n`);
+      await putInPlace(draft, directory, files);
+      await noteBackup(DATA_DIR, description.made_at);
+      return { directory, files, ...(log && { log }) };
+    } finally {
+      await rm(draft, { recursive: true, force: true });
+    }
   },
   lines: ({ directory, files, log }) => [
     ...files.map((file) => join(directory, file)),
@@ -50,6 +55,16 @@ export const backup = command({
 });
 
 const NOT_HERE = 'The event log is on its own server, and is backed up there (docs/engines.md, "EventStoreDB").';
+
+/** The reserve is of the disk of the log. @throws CliError if the copy would go into it, or does not fit on another disk */
+async function refuseForDisk(log: string, draft: string, diskReserve: number): Promise<void> {
+  const [{ free }, { dev }, { dev: ofLog, size }] = await Promise.all([diskOf(draft), stat(draft), stat(log)]);
+  const reserve = dev === ofLog ? diskReserve : 0;
+  if (free - size < reserve)
+    throw new CliError(
+      `The backup needs ${size} bytes: ${free} are free on its disk, and ${reserve} are kept in reserve (DISK_RESERVE).`,
+    );
+}
 
 /** A proof in words. */
 export const logLines = ({ events, appends, streams, sha256 }: LogProof): string[] =>
@@ -79,7 +94,6 @@ async function noteBackup(dataDir: string, madeAt: string): Promise<void> {
 async function putInPlace(draft: string, directory: string, files: readonly string[]): Promise<void> {
   const names = new Set(files.map((file) => file.split('/')[0] ?? file));
   for (const name of names) await rename(join(draft, name), join(directory, name));
-  await rm(draft, { recursive: true });
   await sync(directory);
 }
 
