@@ -54,7 +54,7 @@ const activityView = json.view<ShownEntry>({
   webhook_id: [json.nullableText, idOfKind('webhook')],
   client_id: [json.nullableText, idOfKind('client')],
   user_id: [json.nullableText, idOfKind('user')],
-  name: { ...json.nullableText, description: 'What the order, record, webhook, client or user is called now.' },
+  name: { ...json.nullableText, description: 'What the order, record, webhook, client or user is or was called.' },
   customer: { ...json.nullableText, description: 'Name of the customer of the order.' },
   operation_id: [
     { ...json.nullableText, description: 'Of a batch, a clean-up, a deletion or an undo.' },
@@ -148,9 +148,9 @@ async function activityReply(api: Api, call: Call, cancellation: Cancellation): 
 const NAMES = ['customer_reference', 'sales_order_id', 'transport_reference', 'name', 'external_id', 'code'] as const;
 
 /** Adds what people call that of which an entry is. */
-async function named({ queries }: Api, tenant: Tenant, entries: readonly ShownEntry[]): Promise<readonly ShownEntry[]> {
+async function named({ queries, rows }: Api, tenant: Tenant, entries: readonly ShownEntry[]) {
   const tableOf = ({ orderId, table }: ShownEntry) => (orderId === undefined ? table : tenant.orderModel);
-  const subjectOf = ({ orderId, subject }: ShownEntry) => orderId ?? subject?.id ?? '';
+  const subjectOf = ({ orderId, subject }: ShownEntry) => (orderId ?? subject?.id ?? '').toLowerCase();
   const found = new Map<string, Fields>();
   for (const table of new Set(entries.map(tableOf))) {
     if (table === undefined || !tenant.assetTypes.has(table)) continue;
@@ -159,15 +159,24 @@ async function named({ queries }: Api, tenant: Tenant, entries: readonly ShownEn
     const records = recordsIn(texts.filter((text) => text !== null).join());
     const all = table === tenant.orderModel ? await withCustomers(queries.records, tenant, records) : records;
     for (const record of all) found.set(record.id, record);
+    // Others are called as they were when they were deleted.
+    for (const id of ids) {
+      if (id === '' || found.has(id)) continue;
+      const { versions } = await rows.versions({ tenant: tenant.name, space: table }, { id, limit: 1 });
+      found.set(id, JSON.parse(versions[0]?.data ?? '{}'));
+    }
   }
   return entries.map((entry) => {
     const id = subjectOf(entry);
-    const record = found.get(id.toLowerCase()) ?? {};
-    const name = NAMES.map((each) => nameIn(record, each)).find((text) => text !== '');
-    const kept = tenant.webhooks.get(id) ?? tenant.clients.get(id);
+    const record = found.get(id) ?? {};
+    const name = NAMES.map((each) => nameIn(record, each)).find(Boolean);
     const user = tenant.users.get(Number(id));
-    const called = name ?? kept?.name ?? (user && `${user.firstName} ${user.lastName}`);
-    return { ...entry, name: called, customer: record.customer };
+    const kept = tenant.webhooks.get(id) ?? tenant.clients.get(id);
+    return {
+      ...entry,
+      name: name ?? kept?.name ?? (user && `${user.firstName} ${user.lastName}`),
+      customer: record.customer,
+    };
   });
 }
 
@@ -189,32 +198,29 @@ async function activityCsvReply(api: Api, call: Call, cancellation: Cancellation
 
 async function entriesFor(api: Api, call: Call, asked: ActivityQuery, cancellation: Cancellation) {
   const { tenant } = call;
-  const { eventStore } = api.commands;
   await untilShown(api, tenant.name);
   const [, position, revision] = asked.cursor?.split('.').map(Number) ?? [];
   const before = position === undefined || revision === undefined ? undefined : { position, revision };
-  const rows = cancellable(api.rows, cancellation);
-  const conditions = conditionsFor(tenant, asked);
-  const page = await activityPage(rows, tenant.name, { conditions, before, limit: asked.limit });
+  const wanted = { conditions: conditionsFor(tenant, asked), before, limit: asked.limit };
+  const page = await activityPage(cancellable(api.rows, cancellation), tenant.name, wanted);
   const entries = page.entries.map((entry): ShownEntry => {
     const isErased =
-      entry.kind === 'user.added' && eventStore.erasures?.isErasedUser(tenant.name, entry.subject?.id ?? '');
-    const { details } = entry;
-    return acted(api.commands, tenant, isErased === true ? { ...entry, details: { ...details, name: ERASED } } : entry);
+      entry.kind === 'user.added' &&
+      api.commands.eventStore.erasures?.isErasedUser(tenant.name, entry.subject?.id ?? '');
+    return acted(api.commands, tenant, isErased ? { ...entry, details: { ...entry.details, name: ERASED } } : entry);
   });
   return { entries, next: nextLink(api, call, page.next && idOf(page.next)) };
 }
 
 /** Ids are found whatever their case: they are stored as the event has them. */
 const inAnyCase = (id: string | undefined): readonly string[] | undefined =>
-  id === undefined ? undefined : [...new Set([id, id.toLowerCase(), id.toUpperCase()])];
+  id === undefined ? undefined : [id, id.toLowerCase(), id.toUpperCase()];
 
 /** @throws HttpError 400 */
 function conditionsFor(tenant: Tenant, asked: ActivityQuery): readonly Condition[] {
   const { kind, table, order_id, from, to } = asked;
-  const subjects = SUBJECT_KINDS.filter((each) => asked[`${each}_id`] !== undefined);
-  if (subjects.length > 1) throw badRequest('record_id, webhook_id, client_id and user_id exclude each other.');
-  const [subject] = subjects;
+  const [subject, other] = SUBJECT_KINDS.filter((each) => asked[`${each}_id`] !== undefined);
+  if (other !== undefined) throw badRequest('record_id, webhook_id, client_id and user_id exclude each other.');
   return where({
     kind,
     table,
@@ -236,7 +242,9 @@ function cellsOf(entry: ShownEntry): readonly string[] {
   const { actor, fields = [], details } = entry;
   const row: { readonly [column: string]: unknown } = {
     ...activityView.show(entry),
-    ...{ actor_kind: actor.kind, actor_id: actor.id, actor_name: actor.name },
+    actor_kind: actor.kind,
+    actor_id: actor.id,
+    actor_name: actor.name,
     ...entry.counts,
     ...entry.request,
     fields: fields.join(' '),

@@ -68,8 +68,12 @@ const isPartOf = (older: ActivityEntry, newer: ActivityEntry): boolean =>
 
 function together(older: ActivityEntry, newer: ActivityEntry): ActivityEntry {
   const [a, b] = [countsOf(older), countsOf(newer)];
-  const [created, updated] = [a.created + b.created, a.updated + b.updated];
-  const counts = { created, updated, seen: a.seen + b.seen, deleted: a.deleted + b.deleted };
+  const counts = {
+    created: a.created + b.created,
+    updated: a.updated + b.updated,
+    seen: a.seen + b.seen,
+    deleted: a.deleted + b.deleted,
+  };
   const batch_ids = [...new Set([...batchIdsOf(older), ...batchIdsOf(newer)])];
   return { ...older, counts, details: { ...older.details, batch_ids } };
 }
