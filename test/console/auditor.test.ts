@@ -96,7 +96,7 @@ test('gives moments in the zone of the person: of a table as it was, and of the 
   await window.screenshot('auditor-past');
   // A record that is opened there shows the same moment. Now it is deleted, by the clean-up.
   await page.getByRole('link', { name: 'I1' }).click();
-  await page.getByRole('table', { name: 'Items' }).getByText('Coffee beans 1 kg').waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Coffee beans 1 kg' }).waitFor();
   await past.getByRole('button', { name: 'Back to now' }).click();
   await page.getByText('The record is deleted.').waitFor();
   expect(window.complaints.splice(0)).toEqual([expect.stringMatching(/ 404 /)]);

@@ -20,8 +20,8 @@ export function ActivityEntryPage() {
   const verbOf = useVerb();
   const titleOf = (of: Entry): string => {
     const [before = '', behind = ''] = verbOf(of.kind);
-    const { words, customer } = subjectOf(of);
-    return [of.actor.name ?? of.actor.id, before, words, customer].filter(Boolean).join(' ') + behind;
+    const { words, more } = subjectOf(of);
+    return [of.actor.name ?? of.actor.id, before, words, more].filter(Boolean).join(' ') + behind;
   };
   // An entry is found by the page that begins with it.
   const entry = useQuery({
@@ -47,8 +47,9 @@ function momentOf(id: string): { readonly from: string; readonly to: string; rea
 }
 
 function EntryFacts({ entry }: { readonly entry: Entry }) {
-  const { activity: text, tables, webhooks } = useText();
+  const { activity: text, tables, webhooks, status, users } = useText();
   const labelOf = useLabels();
+  const wordsOf = (value: string) => new Map(Object.entries({ ...status, ...users.role })).get(value) ?? value;
   const rows = [
     [text.when, <When key="when" at={entry.occurred_at} long />],
     [text.who, <bdi key="who">{`${entry.actor.name ?? ''} (${entry.actor.id})`}</bdi>],
@@ -57,7 +58,6 @@ function EntryFacts({ entry }: { readonly entry: Entry }) {
       text.request,
       entry.request === null ? '' : `${entry.request.method} ${entry.request.path} (${entry.request.request_id})`,
     ],
-    [text.operation, entry.operation_id],
     [
       text.differences,
       entry.table !== null && entry.counts !== null && entry.order_id === null && (
@@ -73,7 +73,7 @@ function EntryFacts({ entry }: { readonly entry: Entry }) {
     ],
     [text.correlation, entry.correlation_id],
     [webhooks.event, entry.event_id],
-    ...Object.entries(entry.details).map(([name, value]) => [labelOf(name), valueText(value)] as const),
+    ...Object.entries(entry.details).map(([name, value]) => [labelOf(name), wordsOf(valueText(value))] as const),
   ] as const;
   return (
     <>
@@ -146,13 +146,13 @@ function Sentence({ entry, onFilter }: { readonly entry: Entry } & Pick<EntriesP
   const text = useText().activity;
   const { actor, counts, kind, order_id: order } = entry;
   const [before, behind] = useVerb()(kind);
-  const { words, customer } = useSubject()(entry);
+  const { words, more } = useSubject()(entry);
   return (
     <Group gap={6}>
       <Chip onClick={() => onFilter({ actor: actor.id })}>{actor.name ?? actor.id}</Chip>
       <Chip onClick={() => onFilter({ kind })}>{before ?? ''}</Chip>
       {words !== '' && <Subject entry={entry} />}
-      <bdi>{[customer, behind?.trim()].filter(Boolean).join(' ')}</bdi>
+      <bdi>{[more, behind?.trim()].filter(Boolean).join(' ')}</bdi>
       {order !== null && (
         <Chip label={`${text.only}: ${words}`} onClick={() => onFilter({ order_id: order })}>
           ⌕
@@ -176,21 +176,21 @@ function Chip({ label, children, onClick }: ChipProps) {
   );
 }
 
-/** What the entry is about: by the name that it has now, with its page; and for which customer. */
+/** What the entry is about: by the name that it has now, with its page; and for which customer or of which table. */
 function useSubject() {
   const { orders } = useText();
   const labelOf = useLabels();
   const [verbOf, forWhom] = [useVerb(), useFor()];
-  return (entry: Entry): { readonly to?: string; readonly words: string; readonly customer?: string } => {
+  return (entry: Entry): { readonly to?: string; readonly words: string; readonly more?: string } => {
     const { name, table, order_id: order, record_id: record, webhook_id: webhook, user_id: user, customer } = entry;
     if (order !== null) {
       const words = name ?? `${orders.one} ${order.slice(0, 8)}`;
-      return { to: `/orders/${order}`, words, ...(customer !== null && { customer: `${forWhom} ${customer}` }) };
+      return { to: `/orders/${order}`, words, ...(customer !== null && { more: `${forWhom} ${customer}` }) };
     }
     if (webhook !== null) return { to: `/webhooks/${webhook}`, words: name ?? webhook };
     if (table === null) return { words: verbOf(entry.kind).length > 1 ? (name ?? user ?? entry.client_id ?? '') : '' };
     if (record === null) return { to: `/tables/${table}`, words: labelOf(table) };
-    return { to: `/tables/${table}/records/${record}`, words: `${name ?? record} (${labelOf(table)})` };
+    return { to: `/tables/${table}/records/${record}`, words: name ?? record, more: `(${labelOf(table)})` };
   };
 }
 

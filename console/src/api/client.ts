@@ -92,12 +92,15 @@ function inWords(sentence: string): string {
   return languageNow() === 'en' ? named : DUTCH.reduce((text, [english, dutch]) => text.replace(english, dutch), named);
 }
 
+/** It says less than the sentence behind it. */
+const TITLE = /^(?:Bad request|Forbidden|Not found|Conflict)\.$/;
+
 function errorOf(response: Response, body: unknown): ApiError {
   const { message, error, errors }: Refusal = isObject(body) ? body : {};
   const said = Object.entries(errors ?? {}).map(([field, sentences]) => [field, sentences.map(inWords)]);
   // A person sees no tags of versions, which are what it speaks about then.
   const parts = response.status === 412 ? [words().changedSince] : [message, errors === undefined ? error : undefined];
-  const text = inWords(parts.filter((part) => typeof part === 'string').join(' '));
+  const text = parts.flatMap((part) => (typeof part === 'string' && !TITLE.test(part) ? inWords(part) : [])).join(' ');
   const seconds = Number(response.headers.get('Retry-After') ?? Number.NaN);
   return new ApiError(
     response.status,

@@ -90,6 +90,9 @@ export const tenantQuery = queryOptions({
   staleTime: MINUTE_MS,
 });
 
+/** A label of ours in the person's language. */
+export const ours = (label: string) => (languageNow() === 'nl' ? (DUTCH.get(label) ?? label) : label);
+
 /** With the labels that admins gave in the person's language, or ours. A record is picked by its name: people see no id. */
 function spoken<Type extends AssetType>(type: Type): Type {
   const language = languageNow();
@@ -98,7 +101,6 @@ function spoken<Type extends AssetType>(type: Type): Type {
     type.relationships.some((each) => each.field === name && each.kind === 'belongs_to');
   const short = (field: AssetField) =>
     isReference(field) ? field.label.replace(/ \(.*external id\)$| id$/, '') : field.label;
-  const ours = (label: string) => (language === 'nl' ? (DUTCH.get(label) ?? label) : label);
   const inWords = (field: AssetField) => ({ ...field, label: fields[field.name]?.[language] ?? ours(short(field)) });
   const [own, retired] = [type.fields.map(inWords), type.retired.map(inWords)];
   return { ...type, label: table[language] ?? ours(type.label), fields: own, retired };

@@ -2,7 +2,8 @@
 import { Table } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { AnyRecord } from '../api/client';
-import { When } from './language';
+import { useLanguage, When } from './language';
+import { decimalMark, numberText } from './numberText';
 
 export type Head = { readonly label: string; readonly isNumber?: boolean; readonly isText?: boolean };
 type Props = {
@@ -94,9 +95,11 @@ export function valueText(value: unknown): string {
 
 const MOMENT = /^\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?$/;
 
-/** The value of any field; a date is shown as all dates are. */
+/** The value of any field; a date is shown as all dates are, a number as people type it. */
 export function Value({ children }: { readonly children?: unknown }) {
-  const text = valueText(children);
+  const { language, text: words } = useLanguage();
+  if (typeof children === 'boolean') return children ? words.common.yes : words.common.no;
+  const text = typeof children === 'number' ? numberText(children, decimalMark(language)) : valueText(children);
   return MOMENT.test(text) ? <When at={text} /> : <bdi>{text || '–'}</bdi>;
 }
 

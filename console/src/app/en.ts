@@ -25,6 +25,8 @@ export const en = {
     previous: 'Previous',
     all: 'All',
     none: 'None',
+    yes: 'Yes',
+    no: 'No',
     name: 'Name',
     status: 'State',
     created: 'Created',
@@ -389,7 +391,6 @@ export const en = {
     proved: (index: number, size: string, log: string, root: string) =>
       `The event is number ${index} of the ${size} that the latest checkpoint of ${log} covers, with the root ${root}. An earlier checkpoint that was kept shows whether it was changed since.`,
     downloadProof: 'Download the proof',
-    operation: 'Operation',
     correlation: 'Correlation',
   },
 };

@@ -25,6 +25,8 @@ export const nl: Text = {
     previous: 'Vorige',
     all: 'Alle',
     none: 'Geen',
+    yes: 'Ja',
+    no: 'Nee',
     name: 'Naam',
     status: 'Status',
     created: 'Aangemaakt',
@@ -389,7 +391,6 @@ export const nl: Text = {
     proved: (index: number, size: string, log: string, root: string) =>
       `De gebeurtenis is nummer ${index} van de ${size} onder het laatste controlepunt van ${log}, met de wortel ${root}. Wie controlepunten bewaart, ziet of er iets gewijzigd is.`,
     downloadProof: 'Bewijs downloaden',
-    operation: 'Bewerking',
     correlation: 'Correlatie',
   },
 };

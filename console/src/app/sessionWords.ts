@@ -34,6 +34,9 @@ export const sessionWords = {
   ],
 } as const;
 
-/** The service's sentences begin with a field as programs name it: `The lines.0.item_id field is required.` */
+/** The service's sentences begin with names for programs: `The lines.0.item_id field is required.`, `at is in the future.` */
 export const withNameInWords = (sentence: string): string =>
-  sentence.replace(/^The (?:[\w.]+\.)?(\w+?)(?:_id)? field /, (_, name) => `The ${name.replaceAll('_', ' ')} field `);
+  sentence
+    .replace(/^(?:at|from|to) (?=is |must )/, 'The moment ')
+    .replace(/^filter\[(\w+)\]\S* /, 'The $1 field ')
+    .replace(/^The (?:[\w.]+\.)?(\w+?)(?:_id)? field /, (_, name) => `The ${name.replaceAll('_', ' ')} field `);

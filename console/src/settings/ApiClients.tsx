@@ -29,7 +29,6 @@ export function ApiClients() {
       [text.id, id],
       [text.secret, secret],
     ]);
-  const list = useQuery(apiClientsQuery);
   const add = isAdmin && (
     <Opens label={text.add} size="sm" variant="filled">
       {(close) => <ClientForm onClose={close} onAdded={onSecret} />}
@@ -37,7 +36,7 @@ export function ApiClients() {
   );
   return (
     <Page title={text.title} actions={add}>
-      <Loaded query={list}>
+      <Loaded query={useQuery(apiClientsQuery)}>
         {(clients) => (
           <Rows
             label={text.title}

@@ -18,7 +18,6 @@ export function Users() {
   const me = useQuery(sessionQuery).data;
   const [dialog, show] = useSecretOnce(text.users.invitation, <Text size="sm">{text.users.invitationWhy}</Text>);
   const onInvited = (invited: Invitation) => show([[text.users.link, linkOf(invited)]]);
-  const list = useQuery(usersQuery);
   return (
     <Page
       title={text.users.title}
@@ -30,14 +29,14 @@ export function Users() {
         )
       }
     >
-      <Loaded query={list}>
+      <Loaded query={useQuery(usersQuery)}>
         {(users) => (
           <Rows
             label={text.users.title}
             minWidth={600}
             heads={[
               { label: text.common.name },
-              { label: text.signIn.email, isText: true },
+              { label: text.signIn.email },
               { label: text.users.roles },
               { label: text.common.actions },
             ]}
@@ -45,12 +44,10 @@ export function Users() {
               id: String(user.id),
               cells: [
                 <>
-                  <bdi>
-                    {user.first_name} {user.last_name}
-                  </bdi>{' '}
+                  <bdi>{user.first_name}</bdi> <bdi>{user.last_name}</bdi>{' '}
                   <Invited until={user.first_password_ends_at} />
                 </>,
-                user.email,
+                <bdi key="email">{user.email}</bdi>,
                 user.roles.map((role) => text.users.role[role]).join(', '),
                 isAdmin && (
                   <Group key="actions" gap="xs">

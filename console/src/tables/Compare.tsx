@@ -45,7 +45,7 @@ export function Compare() {
           {(differences) => (
             <>
               <Differences table={table} differences={differences.map(differenceOf)} />
-              <Text size="sm">{number(differences.length)}</Text>
+              <Text size="sm">{text.common.rows(number(differences.length))}</Text>
             </>
           )}
         </Listed>

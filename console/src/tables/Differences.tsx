@@ -3,7 +3,7 @@ import { Badge, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { Schemas } from '../api/client';
-import { assetTypesQuery } from '../api/queries';
+import { assetTypesQuery, ours } from '../api/queries';
 import { useText } from '../app/language';
 import { Value } from '../app/Rows';
 
@@ -28,7 +28,7 @@ export function useLabels(): (name: string, table?: string) => string {
     return found;
   }, [types]);
   return (name, table) => {
-    const label = labels.get(`${table} ${name}`) ?? labels.get(name) ?? name.replaceAll('_', ' ');
+    const label = labels.get(`${table} ${name}`) ?? labels.get(name) ?? ours(name.replaceAll('_', ' '));
     return label.charAt(0).toUpperCase() + label.slice(1);
   };
 }

@@ -40,21 +40,22 @@ type Props = {
   readonly children: (record: Fields | null, change: Change | undefined) => ReactNode;
 };
 
+/** The history of an order is another one, on its own page. */
+export const useHistory = (table: string, recordId: string) =>
+  usePages(['records', table, 'history', recordId], async (cursor) => {
+    const params = { path: { table, asset_id: recordId }, query: { cursor } as object };
+    const answer = await bodyOf(api.GET('/api/v1/platform/tables/{table}/assets/{asset_id}/history', { params }));
+    return answer as { readonly data: readonly Change[]; readonly links: typeof answer.links };
+  });
+
 export function RecordHistory({ type, recordId, now, children }: Props) {
   const text = useText();
   const { name: table } = type;
   const labelOf = useLabels();
   const { at } = getRouteApi('/tables/$table/records/$recordId').useSearch();
   const [chosen, setStep] = useState<number>();
-  const history = usePages(['records', table, 'history', recordId], async (cursor) =>
-    bodyOf(
-      api.GET('/api/v1/platform/tables/{table}/assets/{asset_id}/history', {
-        params: { path: { table, asset_id: recordId }, query: { cursor } as object },
-      }),
-    ),
-  );
-  // The history of an order is another one, on its own page.
-  const changes = history.data?.pages.flatMap(({ data }) => data as readonly Change[]) ?? [];
+  const history = useHistory(table, recordId);
+  const changes = history.data?.pages.flatMap(({ data }) => data) ?? [];
   // Opened from a list of the past, it begins with what it was then.
   const ofThen = at === undefined ? 0 : changes.findIndex(({ occurred_at }) => occurred_at <= at);
   const step = chosen ?? Math.max(0, ofThen);

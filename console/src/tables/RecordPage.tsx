@@ -10,7 +10,7 @@ import { Loaded, Page } from '../app/Page';
 import { Facts, SYSTEM_FIELDS, titleOf, Value, valueText } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
 import { DeleteRecord, RecordForm, readRecord } from './RecordForm';
-import { type Change, RecordHistory } from './RecordHistory';
+import { type Change, RecordHistory, recordAt, useHistory } from './RecordHistory';
 import { Undo } from './Undo';
 import { useReferences } from './useReferences';
 
@@ -23,6 +23,7 @@ export function RecordPage() {
     queryKey: ['records', table, 'one', recordId],
     queryFn: () => readRecord(table, recordId),
   });
+  const [newest] = useHistory(table, recordId).data?.pages ?? [];
   return (
     <Loaded query={info}>
       {(type) => (
@@ -31,7 +32,7 @@ export function RecordPage() {
             const now = read?.record ?? null;
             return (
               <Page
-                title={now === null ? recordId : titleOf(now)}
+                title={titleOf({ id: recordId, ...(now ?? recordAt(null, newest?.data ?? [], 1)) })}
                 actions={
                   <>
                     <Link to="/tables/$table" params={{ table }}>
@@ -93,7 +94,7 @@ function Fields({ type, record, change }: FieldsProps) {
   const linkOf = useReferences(type, [record]);
   const shown = (name: string) => {
     const value = valueText(record[name]);
-    const words = linkOf(name, value) ?? <Value>{value}</Value>;
+    const words = linkOf(name, value) ?? <Value>{record[name]}</Value>;
     const changed = change?.change === 'update' ? change.fields[name] : undefined;
     return (
       <>

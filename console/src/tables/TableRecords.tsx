@@ -10,7 +10,7 @@ import { Act, Opens } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, Page, Past } from '../app/Page';
-import { Cut, SYSTEM_FIELDS, valueText } from '../app/Rows';
+import { Cut, SYSTEM_FIELDS, Value, valueText } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
 import type { RecordsSearch } from '../routes';
 import { DownloadTable } from './DownloadTable';
@@ -154,9 +154,10 @@ function columnOf(field: AssetField, table: string, at: number, linkOf: LinkOf):
     isNumber,
     ...(field.sortable ? { sort: field.name } : {}),
     cell: (record) => {
-      const value = valueText(record[field.name]);
+      const [raw, value] = [record[field.name], valueText(record[field.name])];
       if (at > 0 && field.type.startsWith('Date')) return <When at={value} />;
-      if (at > 0) return linkOf(field.name, value) ?? (isNumber ? value : <Cut>{value}</Cut>);
+      if (at > 0 && typeof raw !== 'string') return value && <Value>{raw}</Value>;
+      if (at > 0) return linkOf(field.name, value) ?? <Cut>{value}</Cut>;
       return (
         <Link to="/tables/$table/records/$recordId" params={{ table, recordId: record.id }} search={momentOf as never}>
           <Cut>{value === '' ? record.id : value}</Cut>
@@ -175,7 +176,8 @@ type FiltersProps = {
 /** A field, how it is compared, and with what; those that are set stand below, each with its own button to remove it. */
 function Filters({ fields, search, onChange }: FiltersProps) {
   const text = useText();
-  const [field, setField] = useState<string | null>(null);
+  const choices = fields.filter(({ filterable }) => filterable).map(({ name, label }) => ({ value: name, label }));
+  const [field, setField] = useState(choices.find(({ value }) => value === 'name')?.value ?? choices[0]?.value ?? null);
   const [operator, setOperator] = useState<string>('');
   const [value, setValue] = useState('');
   const filters = search.filters ?? {};
@@ -207,9 +209,9 @@ function Filters({ fields, search, onChange }: FiltersProps) {
         <Select
           data-search
           aria-label={text.tables.filter}
-          placeholder={text.tables.filter}
           searchable
-          data={fields.filter(({ filterable }) => filterable).map(({ name, label }) => ({ value: name, label }))}
+          allowDeselect={false}
+          data={choices}
           value={field}
           onChange={setField}
         />

@@ -100,13 +100,13 @@ function AddTable({ onClose }: { readonly onClose: () => void }) {
 
 export function AddField({ table, onClose }: { readonly table: string; readonly onClose: () => void }) {
   const { tables: text, common } = useText();
-  const others = useQuery(assetTypesQuery).data?.filter(({ kind }) => kind === 'reference') ?? [];
+  const tables = useQuery(assetTypesQuery).data?.filter(({ kind }) => kind === 'reference') ?? [];
+  const references = tables.map(({ name: value, label }) => ({ value, label: `${text.one}: ${label}` }));
   const send = ({ type: chosen, ...more }: Omit<NewField, 'type'> & { type: string }) => {
     const type = TYPES.find((each) => each === chosen);
     const body = { ...more, ...(type === undefined ? { type: 'String' as const, refers_to: chosen } : { type }) };
     return bodyOf(api.POST('/api/v1/platform/asset-types/{table}/fields', { params: { path: { table } }, body }));
   };
-  const references = others.map(({ name: value, label }) => ({ value, label: `${text.one}: ${label}` }));
   return (
     <InputsDialog
       title={text.addField}
