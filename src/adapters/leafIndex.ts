@@ -1,6 +1,8 @@
 /** The index of the tree's leaves: an SQLite file, made from the log, on every engine. */
+
+import { uuidText } from '../domain/assetTypes/fieldTypes.js';
 import type { LeafIndex, TreePlace } from '../ports/leafIndex.js';
-import { type Database, isDamage, openSqlite, removeDatabase, uuidBytes, uuidText } from './openSqlite.js';
+import { type Database, isDamage, openSqlite, removeDatabase, uuidBytes } from './openSqlite.js';
 
 /** Leaves of events with one id that are looked at for a proof. */
 const MAX_FOUND_LEAVES = 10;

@@ -1,7 +1,10 @@
 /** SQLite: its driver, which only this file knows (a build of better-sqlite3 that brings its binaries, decision 0003), locks, and what is done about damaged files. */
 import { existsSync, rmSync, statSync } from 'node:fs';
 import Driver from '@rocicorp/zero-sqlite3';
+import { uuidText } from '../domain/assetTypes/fieldTypes.js';
 import { errorCode, messageOf } from '../supervision/files.js';
+
+export { uuidText };
 
 export type Database = Driver.Database;
 export type Statement<Parameters extends unknown[] = unknown[], Row = unknown> = Driver.Statement<Parameters, Row>;
@@ -22,10 +25,6 @@ const MAX_BYTES_CHECKED_AT_START = 33_554_432;
 
 /** The 16 bytes of a UUID (RFC 9562 §4), of which a database is smaller than of its text. */
 export const uuidBytes = (text: string): Buffer => Buffer.from(text.replaceAll('-', ''), 'hex');
-
-/** @param hex 32 digits in lower case */
-export const uuidText = (hex: string): string =>
-  `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 
 /** SQLite found invalid pages, or a file of another kind. */
 export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));

@@ -5,7 +5,7 @@
  */
 import { type Activity, activityOf, type Counts } from './activity.js';
 import type { AssetType } from './assetTypes/assetType.js';
-import { type Changes, type Fields, type FieldValue, sideOf } from './assetTypes/fieldTypes.js';
+import { type Changes, type Fields, type FieldValue, sideOf, uuidText } from './assetTypes/fieldTypes.js';
 import type { ErasureRecorded } from './erasure.js';
 import type { ReadEvent } from './eventTypes.js';
 import type { TenantEvent } from './identity/events.js';
@@ -285,8 +285,7 @@ function ofKey({ stream, revision, position, data, metadata }: ReadEvent): reado
 }
 
 /** The id of a key: 128 bits of the hash of caller, table and key. @param hash in hex */
-export const keyIdOf = (hash: string): string =>
-  hash.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+export const keyIdOf = (hash: string): string => uuidText(hash.slice(0, 32));
 
 /**
  * In streams of earlier releases: a key was bound to a body and the record that was to be created, then its request was answered.

@@ -168,7 +168,9 @@ class Redaction {
     const erasures = (this.of.records.get(id) ?? []).filter(
       (erasure) => (table === '' || erasure.table === table) && covers(erasure, this.place),
     );
-    return erasures.length === 0 ? values : this.#replaced(values, Object.assign({}, ...erasures.map(fieldsOf)));
+    return erasures.length === 0
+      ? values
+      : this.#replaced(values, Object.assign({}, ...erasures.map(({ fields }) => fields)));
   }
 
   #person<Kind extends object>(person: Kind, erased: Fields, id = (person as Json).id): Kind {
@@ -192,8 +194,6 @@ class Redaction {
 
 const mapped = (object: Json, shown: (value: unknown, name: string) => unknown): Json =>
   Object.fromEntries(Object.entries(object).map(([name, value]) => [name, shown(value, name)]));
-
-const fieldsOf = ({ fields }: Erasure): Fields => fields;
 
 /** In its own stream by revision, as positions differ between copies of a log; copies elsewhere by position. */
 const covers = ({ stream, until, place }: Erasure, at: Place): boolean =>

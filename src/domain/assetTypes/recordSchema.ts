@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { MAX_ENTRIES, MAX_LIST_ENTRIES, MAX_STRING_LENGTH, MAX_VALUE_BYTES } from '../limits.js';
 import { shownName } from '../shownName.js';
-import type { AssetField, AssetType } from './assetType.js';
+import { type AssetField, type AssetType, findField, SYSTEM_FIELDS } from './assetType.js';
 import { type Fields, type FieldValue, fieldRules, isUuid, ownValue, Refusal, readText } from './fieldTypes.js';
 
 /** Messages by field name, as in the body of a 422. */
@@ -120,10 +120,6 @@ function readersOf(assetType: AssetType) {
 export const isObject = (body: unknown): body is Fields =>
   typeof body === 'object' && body !== null && !Array.isArray(body);
 
-/** A record that was read can be sent back: its times are taken and ignored. */
-const SYSTEM = ['id', 'created_at', 'updated_at'];
-const SYSTEM_OF = { create: SYSTEM, update: SYSTEM, batchItem: [...SYSTEM, '_batch_id'] };
-
 export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown): Checked {
   const errors = new FieldErrorList();
   const refuse = (name: string, { message }: Refusal): void => errors.add(name, `The ${name} field ${message}`);
@@ -144,8 +140,11 @@ export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown)
   const batchId = kind === 'batchItem' ? readSystem(body, '_batch_id', readBatchId) : undefined;
   if (id instanceof Refusal) refuse('id', id);
   if (batchId instanceof Refusal) refuse('_batch_id', batchId);
+  // A record that was read can be sent back: its times are taken and ignored.
+  const isSystem = (name: string): boolean =>
+    SYSTEM_FIELDS.some((each) => each === name) && (kind === 'batchItem' || name !== '_batch_id');
   for (const name in body) {
-    if (Object.hasOwn(fields, name) || SYSTEM_OF[kind].includes(name) || isFieldOf(assetType, name)) continue;
+    if (Object.hasOwn(fields, name) || isSystem(name) || findField(assetType, name) !== undefined) continue;
     errors.add(shownName(name), `${shownName(name)} is not a field of ${assetType.name}.`);
   }
   if (!errors.isEmpty) return { ok: false, errors: errors.toErrors() };
@@ -158,8 +157,6 @@ export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown)
     },
   };
 }
-
-const isFieldOf = ({ fields }: AssetType, name: string): boolean => fields.some((field) => field.name === name);
 
 /** null counts as left out: many clients send every member of a record. */
 function readSystem(body: Fields, name: string, read: Read): FieldValue | Refusal | undefined {

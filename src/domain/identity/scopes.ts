@@ -12,8 +12,6 @@ export const AUDIT_SCOPE = 'read:audit';
 export const SCOPES = [...DATA_SCOPES, AUDIT_SCOPE] as const;
 export type Scope = (typeof SCOPES)[number];
 
-export const isScope = (text: string): text is Scope => (SCOPES as readonly string[]).includes(text);
-
 /** The scope that reading or writing a table needs. */
 export const scopeFor = (access: 'read' | 'write', supportingData: boolean): Scope =>
   `${access}:${supportingData ? 'reference_data' : 'order_data'}`;

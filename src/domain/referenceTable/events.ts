@@ -1,5 +1,5 @@
 /** Events of a reference table's stream, `table-<tenant>.<table>`, and of its sync sessions, `sync-<tenant>.<table>`. */
-import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
+import { type Fields, type FieldValue, uuidText } from '../assetTypes/fieldTypes.js';
 import type { EventOf } from '../eventTypes.js';
 
 type NewRecord = { readonly id: string; readonly fields: Fields };
@@ -74,11 +74,8 @@ export function packIds(ids: readonly string[]): string {
 }
 
 export function unpackIds(packed: string): readonly string[] {
-  const ids =
-    Buffer.from(packed, 'base64')
-      .toString('hex')
-      .match(/.{1,32}/g) ?? [];
-  return ids.map((id) => [id.slice(0, 8), id.slice(8, 12), id.slice(12, 16), id.slice(16, 20), id.slice(20)].join('-'));
+  const ids = Buffer.from(packed, 'base64').toString('hex');
+  return (ids.match(/.{1,32}/g) ?? []).map(uuidText);
 }
 
 // Sync sessions: batches that carry the session's id, then one commit, a clean-up, which deletes what they did not carry.

@@ -11,7 +11,7 @@ import { sleep } from '../../../supervision/waiting.js';
 import { RunningConsumers, warn } from '../consuming.js';
 import { Connection, unavailable, urlsOfHosts } from './connection.js';
 import { Consumer } from './consumer.js';
-import { candidateMessage, checkpointMessage, checkpointOf, newMessage, type Outgoing } from './messages.js';
+import { candidateMessage, checkpointMessage, newMessage, type Outgoing } from './messages.js';
 import { checkpointQueue, delayQueues, LAST_ONLY, ONE_CONSUMER } from './queues.js';
 import type { Session } from './session.js';
 
@@ -72,7 +72,7 @@ export async function openRabbitMqBroker({ url, onTrouble = warn }: RabbitMqBrok
         for (let reads = CHECKPOINT_READS; reads > 0; reads -= 1) {
           // Taken, so others do not see it; it goes back with the channel.
           const found = await session.withChannel((channel) => channel.get(queue));
-          if (found !== false) return checkpointOf(found);
+          if (found !== false) return JSON.parse(found.content.toString());
           await sleep(READ_AGAIN_MS);
         }
         return { position: 0 };

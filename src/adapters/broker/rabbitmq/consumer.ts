@@ -51,7 +51,7 @@ export class Consumer {
   }
 
   /** Of the messages that this process has taken. */
-  get depth(): Pick<QueueDepth, 'ready' | 'delayed' | 'inFlight'> {
+  get depth(): QueueDepth {
     return { ready: this.#handlers.size, delayed: this.#held, inFlight: this.#handlers.pending };
   }
 

@@ -39,8 +39,6 @@ export const checkpointMessage = (name: string, { position, log, eventId }: LogA
 /** The process that receives this message leads. */
 export const candidateMessage = (name: string): Outgoing => outgoing(leaderQueue(name), name, Buffer.from('{}'));
 
-export const checkpointOf = ({ content }: Raw): LogAnchor => JSON.parse(content.toString());
-
 export const idOf = ({ properties }: Raw): string => String(properties.messageId ?? '');
 
 /** Earlier deliveries, including those to who inspects the queue. */

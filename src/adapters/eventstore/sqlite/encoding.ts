@@ -1,6 +1,6 @@
+import { uuidText } from '../../../domain/assetTypes/fieldTypes.js';
 import type { EventKey } from '../../../domain/eventTypes.js';
 import type { Actor, EventMetadata, EventToAppend, RecordedEvent } from '../../../ports/eventStore.js';
-import { uuidText } from '../../openSqlite.js';
 import { dataAsJson } from '../everyStore.js';
 
 export type EncodedEvent = {

@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
+import { uuidText } from '../../../domain/assetTypes/fieldTypes.js';
 import {
   EventLogDamagedError,
   type EventSlice,
@@ -13,7 +14,7 @@ import {
   type SliceRange,
 } from '../../../ports/eventStore.js';
 import { nextTurn, WakeUp } from '../../../supervision/waiting.js';
-import { codeOf, type Database, isDamage, uuidText } from '../../openSqlite.js';
+import { codeOf, type Database, isDamage } from '../../openSqlite.js';
 import { DEFAULT_SLICE_COUNT, eventStoreOf, isWanted } from '../everyStore.js';
 import { headsOf, openAppender } from './appender.js';
 import { decodeEvent, type EventRow } from './encoding.js';
