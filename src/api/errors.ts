@@ -1,5 +1,5 @@
 /** Makes every error answer of the API (spec §7). */
-import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
+import type { ErrorRequestHandler, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import {
   ConflictError,
@@ -50,20 +50,12 @@ export const unavailable = (reason: string): HttpError => tryLater('Temporarily 
 export const tooManyRequests = (reason: string, retryAfterSeconds: number): HttpError =>
   new HttpError(429, 'Too many requests.', reason, { 'Retry-After': String(Math.max(1, retryAfterSeconds)) });
 
-/** Nobody gets this answer; the log has it. */
-export const clientHasLeft = (): HttpError => new HttpError(499, 'Client closed request.', 'The client has left.');
-
 /** @param allow the methods that there are */
 export const methodNotAllowed = ({ method }: Request, allow: string): HttpError =>
   new HttpError(405, 'Method not allowed.', `${method} is not allowed here, which takes ${allow}.`, { Allow: allow });
 
 /** No route has this path. */
 export const nothingAt = ({ baseUrl, path }: Request): HttpError => notFound(`There is nothing at ${baseUrl}${path}.`);
-
-/** The last handler. */
-export const unknownPath: RequestHandler = (req) => {
-  throw nothingAt(req);
-};
 
 type Answer = {
   readonly status: number;

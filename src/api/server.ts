@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { Tally } from '../supervision/fairQueue.js';
 import { showWork, TokenBuckets, turnsOf } from './admission.js';
 import type { Api, ApiDeps } from './deps.js';
-import { errorHandler, unknownPath } from './errors.js';
+import { errorHandler, nothingAt } from './errors.js';
 import { useExpressPrototypes } from './listen.js';
 import { openApiWriter } from './openapi/document.js';
 import { openRequest } from './requestContext.js';
@@ -50,7 +50,9 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
 
   app.use(openRequest(deps, config));
   for (const area of served) app.use(area.prefix === '' ? '/' : area.prefix, areaRouter(api, area));
-  app.use(unknownPath);
+  app.use((req) => {
+    throw nothingAt(req);
+  });
   app.use(errorHandler(deps.log));
   return app;
 }

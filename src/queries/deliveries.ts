@@ -113,7 +113,7 @@ export class DeliveryQueries {
   }
 
   /** Of each webhook that has one. */
-  async oldestOpen(tenants: Iterable<Pick<Tenant, 'name' | 'webhooks'>>): Promise<readonly OldestOpen[]> {
+  async oldestOpen(tenants: Iterable<Tenant>): Promise<readonly OldestOpen[]> {
     const found: OldestOpen[] = [];
     for (const { name: tenant, webhooks } of tenants)
       for (const webhookId of webhooks.keys()) {

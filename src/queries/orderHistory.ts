@@ -17,8 +17,8 @@ export type HistoryEntry = OrderChange &
 
 /** @param first revision of the first entry @throws the cancellation's reason */
 export async function* orderHistory(
-  log: Pick<EventStore, 'readSlice'>,
-  { name, orderModel }: Pick<Tenant, 'name' | 'orderModel'>,
+  log: EventStore,
+  { name, orderModel }: Tenant,
   orderId: string,
   first: Revision,
   cancellation: Cancellation,

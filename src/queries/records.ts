@@ -112,7 +112,7 @@ export class RecordQueries {
    *   stream, -1 before its first event; `lastEventAt`: '' before it; `formerIds`: for keys without a record, the id that the
    *   key's last record had when a clean-up deleted it
    */
-  async snapshot(table: TableRef, wanted: Pick<RowsQuery, 'keys' | 'ids'>) {
+  async snapshot(table: TableRef, wanted: RowsQuery) {
     const ids = wanted.ids.flatMap((id) => storedId(id) ?? []);
     for (;;) {
       const { rows: named, formerIds, state } = await this.#found(table, { ...wanted, ids });

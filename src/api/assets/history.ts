@@ -104,9 +104,7 @@ async function recordReply(api: Api, call: Call, cancellation: Cancellation): Pr
   const space = { tenant: tenant.name, space: assetType.name };
   const page = await recordHistory(cancellable(api.rows, cancellation), space, asked);
   if (page === undefined) throw unknownRecord(assetType, id);
-  const data = page.entries.map((entry): object =>
-    recordEntry.show(acted(api.commands, tenant, { ...entry.event, ...entry })),
-  );
+  const data = page.entries.map((entry) => recordEntry.show(acted(api.commands, tenant, { ...entry.event, ...entry })));
   return linkedReply(api, call, data, page.next);
 }
 

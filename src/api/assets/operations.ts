@@ -7,7 +7,7 @@ import { type ActivityEntry, activityPage, batchIdsOf, countsOf, OPERATIONS } fr
 import { cancellable, where } from '../../queries/asking.js';
 import { type Acted, acted } from '../actors.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, pathText, READ, type Resource } from '../routes/operation.js';
+import { dataReply, OF_REFERENCE_DATA, pathText, READ, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { exactText, revisionCursor } from './listQuery.js';
 import { linkedReply } from './pages.js';
@@ -84,8 +84,7 @@ export const operations: Resource = {
       work: 'costly',
       body: { ...json.bodyOf(undoBody, {}), optional: true },
       answer: json.one('UndoResult', 'Undone, except for the reported records.'),
-      allow: 'write:reference_data',
-      tables: 'ReferenceTable',
+      ...OF_REFERENCE_DATA,
       async handle(_api, { tableWrite, path, body }) {
         const undone = await undoOperation(tableWrite, path.id, body);
         return dataReply(undoView.show(undone), { written: undone.position });

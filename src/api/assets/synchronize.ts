@@ -15,7 +15,15 @@ import {
 import { MAX_ENTRIES, MAX_RECORDS } from '../../domain/limits.js';
 import { DRY_RUN, isDryRun, writeOptionsOf } from '../changeOptions.js';
 import * as json from '../openapi/schema.js';
-import { type Call, CREATES, dataReply, pathText, type Reply, type Resource } from '../routes/operation.js';
+import {
+  type Call,
+  CREATES,
+  dataReply,
+  OF_REFERENCE_DATA,
+  pathText,
+  type Reply,
+  type Resource,
+} from '../routes/operation.js';
 
 /** @param more what only some answers have */
 const counted = (counts: json.Schemas, more: json.Schemas = {}): json.JsonSchema => ({
@@ -104,8 +112,7 @@ export const synchronization: Resource = {
       answer: json.one('BatchResult', 'Everything was written.'),
       headers: ['idempotency-key'],
       description: 'All items or none; matched on the unique field of the table (`unique_field` of its info).',
-      allow: 'write:reference_data',
-      tables: 'ReferenceTable',
+      ...OF_REFERENCE_DATA,
       body: {
         limit: 'batch',
         schema: batchOf(json.ref('BatchItem')),
@@ -127,8 +134,7 @@ export const synchronization: Resource = {
       id: 'cleanUp',
       summary: 'Delete every record that the last synchronisation did not send',
       description: 'With `confirm`, only if it would delete exactly that many records.',
-      allow: 'write:reference_data',
-      tables: 'ReferenceTable',
+      ...OF_REFERENCE_DATA,
       query: [DRY_RUN],
       body: json.bodyOf(cleanUpBody, { batch_id: 'sync-2026-11-21' }),
       answer: json.one('CleanUpResult', 'The records were deleted.'),
@@ -146,8 +152,7 @@ export const synchronization: Resource = {
         'Its id is the `_batch_id` of the batches that follow. The newest session of a table is the only one that takes batches; one that is not committed deletes nothing.',
       status: 201,
       answer: json.one('Sync', 'It takes batches.'),
-      allow: 'write:reference_data',
-      tables: 'ReferenceTable',
+      ...OF_REFERENCE_DATA,
       async handle(_api, { tableWrite }) {
         const { id, startedAt } = await startSync(tableWrite);
         return dataReply({ id, started_at: startedAt });
@@ -162,8 +167,7 @@ export const synchronization: Resource = {
       query: [DRY_RUN],
       body: { ...json.bodyOf(commitBody, { records: 1 }), optional: true },
       answer: json.one('CleanUpResult', 'The records were deleted.'),
-      allow: 'write:reference_data',
-      tables: 'ReferenceTable',
+      ...OF_REFERENCE_DATA,
       async handle(_api, call) {
         const { tableWrite, path, query, body } = call;
         const done = await commitSync(tableWrite, path.id, body, isDryRun(query));

@@ -4,7 +4,7 @@ import type { ErrorRequestHandler, Request } from 'express';
 import { recordClientUse } from '../../commands/identity/clients.js';
 import { credentialOf, liveHashes, secretMatches } from '../../commands/identity/secrets.js';
 import { type ApiClient, dayOf } from '../../domain/identity/events.js';
-import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
+import { SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Api } from '../deps.js';
@@ -137,10 +137,11 @@ function clientWith({ directory }: Api, tenant: string, request: TokenRequest): 
 }
 
 /** Scopes of the new token, a subset of the client's. @throws OAuthError invalid_scope */
-function grantedScopes(client: Pick<ApiClient, 'scopes'>, asked: readonly string[] | undefined): readonly Scope[] {
+function grantedScopes(client: ApiClient, asked: readonly string[] | undefined): readonly Scope[] {
   if (asked === undefined) return client.scopes;
   return asked.map((name) => {
-    if (isScope(name) && client.scopes.includes(name)) return name;
+    const scope = client.scopes.find((each) => each === name);
+    if (scope !== undefined) return scope;
     const has = client.scopes.join(', ');
     throw new OAuthError('invalid_scope', `The client does not have the scope ${shownName(name)}; it has ${has}.`);
   });
@@ -170,20 +171,15 @@ export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, req, res,
   sendBody(res, status, JSON.stringify({ error: code, error_description: message, message }), headers);
 };
 
-/** The error codes of RFC 6749 §5.2 in use, with their status. */
-const OAUTH_ERRORS = {
-  invalid_request: 400,
-  invalid_client: 401,
-  unsupported_grant_type: 400,
-  invalid_scope: 400,
-} as const;
+/** The error codes of RFC 6749 §5.2 in use. */
+type OAuthCode = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type' | 'invalid_scope';
 
 /** Answered in the form of RFC 6749 §5.2; the message becomes `error_description`. */
 class OAuthError extends Error {
   constructor(
-    readonly code: keyof typeof OAUTH_ERRORS,
+    readonly code: OAuthCode,
     description: string,
-    readonly status: number = OAUTH_ERRORS[code],
+    readonly status = code === 'invalid_client' ? 401 : 400,
     readonly headers: { readonly [name: string]: string } = {},
   ) {
     // Printable ASCII without quotes and backslashes alone.

@@ -63,12 +63,7 @@ const saveSchema = (orderType: AssetType): json.JsonSchema =>
  * Has the form of the export that an approval would send (spec §2.3), with the order's own status, reasons and
  * approval. The answer's tag is made of its bytes, so it changes with the order's parts and with the records they name.
  */
-async function orderAnswer(
-  records: Pick<RecordQueries, 'find'>,
-  tenant: Pick<Tenant, 'name' | 'assetTypes'>,
-  orderId: string,
-  order: Order,
-): Promise<string> {
+async function orderAnswer(records: RecordQueries, tenant: Tenant, orderId: string, order: Order): Promise<string> {
   const snapshot = await exportSnapshot(records, tenant, orderId, order);
   const { document, problems } = wholeOrder(snapshot, tenant.assetTypes);
   const more = {

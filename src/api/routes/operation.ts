@@ -79,6 +79,8 @@ type Allowed = 'anyone' | Permission | ((assetType: Kind) => Permission);
 /** The scopes that clients need. Auditors have those to read. */
 export const READ = ({ supportingData }: Kind): Permission => scopeFor('read', supportingData);
 export const WRITE = ({ supportingData }: Kind): Permission => scopeFor('write', supportingData);
+/** Of an operation that writes Reference Data as a whole. */
+export const OF_REFERENCE_DATA = { allow: 'write:reference_data', tables: 'ReferenceTable' } as const;
 /** The people who change it. */
 export const EDIT = ({ supportingData }: Kind): Permission => (supportingData ? 'admins' : 'validators');
 

@@ -11,7 +11,7 @@ import { countWaiting, hasLargeBody, hasRoom, type WorkKind } from '../admission
 import { authorize } from '../auth/principal.js';
 import type { Api } from '../deps.js';
 import { etag, isCurrent } from '../entityTags.js';
-import { clientHasLeft, isSafe, methodNotAllowed, tooManyRequests, tryLater } from '../errors.js';
+import { HttpError, isSafe, methodNotAllowed, tooManyRequests, tryLater } from '../errors.js';
 import { compress, isCompressedFor, sendBody } from '../jsonAnswer.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { growthCheck } from '../quotas.js';
@@ -83,7 +83,8 @@ function endInTime({ method, context }: Request, res: Response, fail: (error: un
   );
   if (!isSafe(method)) return;
   context.atEnd(() => {
-    if (!res.writableFinished) deadline.cancel(clientHasLeft());
+    // Nobody gets this answer; the log has it.
+    if (!res.writableFinished) deadline.cancel(new HttpError(499, 'Client closed request.', 'The client has left.'));
   });
 }
 

@@ -129,7 +129,7 @@ function keepAnAdmin(users: Users, without: number): void {
  * @throws TooManyWaitingError; the reason of the cancellation
  */
 export async function authenticateUser(
-  directory: Pick<TenantDirectory, 'tenant'>,
+  directory: TenantDirectory,
   tenantName: string,
   email: string,
   givenPassword: string,
