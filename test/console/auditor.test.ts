@@ -167,7 +167,7 @@ test('follows a record through its history, and an order through everything that
     processing_status: 'submit_failed',
     error_reason: ['Unknown article'],
   });
-  await window.goto(`/orders/${data[0]?.id}/replay`, 'PO-001: Everything that happened');
+  await window.goto(`/orders/${data[0]?.id}/replay`, 'PO-001 · Everything that happened');
   await page.getByText('Unknown article').first().waitFor();
   await page.getByText(/^Delivery date: – → 1 Dec 2026$/).waitFor();
   await page

@@ -82,7 +82,7 @@ export function Frame(props: Props) {
   return (
     <AppShell
       header={{ height: 56 }}
-      navbar={{ width: 230, breakpoint: 'sm', collapsed: { mobile: !isMenuOpen } }}
+      navbar={{ width: 250, breakpoint: 'sm', collapsed: { mobile: !isMenuOpen } }}
       padding="md"
     >
       <a className="skip" href="#content">

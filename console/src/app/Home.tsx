@@ -10,7 +10,7 @@ import { DeliveryDate, StatusBadge } from '../orders/Facts';
 import { overdue, placeOf, readQueue, TO_VALIDATE } from '../orders/queue';
 import { Health } from '../webhooks/SuccessByHour';
 import { useText, When } from './language';
-import { Loaded, Page } from './Page';
+import { Empty, Loaded, Page } from './Page';
 import { Cut, Rows } from './Rows';
 import { useRoles } from './useRoles';
 
@@ -46,6 +46,7 @@ export function Home() {
         {(orders) => (
           <Rows
             label={home.lastOrders}
+            none={<Empty action={<Link to="/archive">{menu.archive}</Link>}>{text.none}</Empty>}
             heads={[text.customer, text.delivery, common.status].map((label) => ({ label }))}
             rows={orders.map(({ id, customer, customer_reference: reference, delivery_date: date, ...order }, row) => ({
               id,

@@ -118,18 +118,14 @@ export type Read<T> = {
 
 /** What was read, once it is there; the error with a way to try again otherwise. */
 export function Loaded<T>({ query, children }: { readonly query: Read<T>; readonly children: (data: T) => ReactNode }) {
-  if (query.data !== undefined) {
-    return (
-      <>
-        {query.error !== null && query.error !== undefined && (
-          <Problem error={query.error} onRetry={() => void query.refetch()} />
-        )}
-        {children(query.data)}
-      </>
-    );
-  }
-  if (query.isPending) return <Loading />;
-  return <Problem error={query.error} onRetry={() => void query.refetch()} />;
+  const { data, error, isPending, refetch } = query;
+  if (data === undefined && isPending) return <Loading />;
+  return (
+    <>
+      {(error ?? null) !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {data !== undefined && children(data)}
+    </>
+  );
 }
 
 type Continued = {

@@ -10,7 +10,6 @@ type Props = {
   readonly label: string;
   readonly heads: readonly Head[];
   readonly rows: readonly { readonly id: string; readonly cells: readonly ReactNode[] }[];
-  readonly minWidth?: number;
   readonly none?: ReactNode;
 };
 
@@ -18,10 +17,10 @@ const classOf = ({ isNumber, isText }: Head) =>
   isNumber === true ? { className: 'number' } : isText === true ? { className: 'text' } : {};
 
 /** It scrolls sideways where it is wider than the window, also by keys; on a phone each value has a line with its label. */
-export function Rows({ label, heads, rows, minWidth = 500, none }: Props) {
+export function Rows({ label, heads, rows, none }: Props) {
   if (rows.length === 0 && none !== undefined) return none;
   return (
-    <Table.ScrollContainer className="stacked" minWidth={minWidth} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
+    <Table.ScrollContainer className="stacked" minWidth={500} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
       <Table aria-label={label}>
         <Table.Thead>
           <Table.Tr>

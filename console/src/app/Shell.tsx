@@ -26,8 +26,8 @@ function useMenu({ roles: own }: Pick<User, 'roles'>): readonly MenuGroup[] {
     {
       label: menu.orders,
       entries: [
-        { to: '/orders', label: menu.toValidate, ...counted(counts?.toValidate) },
-        { to: '/refused', label: text.status.submit_failed, ...counted(counts?.refused) },
+        { to: '/orders', label: menu.toValidate, count: counts?.toValidate },
+        { to: '/refused', label: text.status.submit_failed, count: counts?.refused },
         { to: '/archive', label: menu.archive },
       ],
     },
@@ -68,8 +68,6 @@ const FOUND = 6;
 /** Tables that are looked through, the largest first: a tenant rarely has more. */
 const TABLES_SEARCHED = 40;
 
-const counted = (count: number | undefined) => (count === undefined ? {} : { count });
-
 /** Finds orders, and records of reference tables. A list that refuses the text, as too short for it, finds nothing. */
 function useFind(): (search: string) => Promise<readonly Found[]> {
   const { text } = useLanguage();
@@ -80,7 +78,8 @@ function useFind(): (search: string) => Promise<readonly Found[]> {
     const actions = found.map(({ id, customer_reference, customer, processing_status: status }) => ({
       id,
       label: customer_reference ?? id,
-      description: [customer, status === null ? null : text.status[status]].filter(Boolean).join(' · '),
+      // Isolated, as in a bdi: this is a text.
+      description: [`\u2068${customer ?? ''}\u2069`, status === null ? [] : text.status[status]].flat().join(' · '),
       onClick: () => void navigate({ to: '/orders/$orderId', params: { orderId: id } }),
     }));
     return { label: text.menu.orders, actions };

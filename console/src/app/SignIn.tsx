@@ -60,11 +60,11 @@ type FormProps = {
   readonly children?: (error: unknown) => ReactNode;
 };
 
+type State = { readonly isPending?: boolean; readonly error?: unknown };
+
 /** A form that opens a session: with a password, or with a new one in place of it. */
 export function SessionForm({ title, why, label, fields, send, children }: FormProps) {
-  const [{ isPending = false, error }, setState] = useState<{ readonly isPending?: boolean; readonly error?: unknown }>(
-    {},
-  );
+  const [{ isPending = false, error }, setState] = useState<State>({});
   const errors = error instanceof ApiError ? error.fields : {};
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();

@@ -54,7 +54,6 @@ export function Log() {
         {() => (
           <Rows
             label={menu.log}
-            minWidth={700}
             heads={[
               { label: place, isNumber: true },
               { label: activity.when },

@@ -2,7 +2,7 @@
 import { Checkbox, Textarea, TextInput, type TextInputProps } from '@mantine/core';
 import { memo, useState } from 'react';
 import type { AnyRecord, AssetField, AssetType } from '../api/client';
-import { useLanguage, When } from '../app/language';
+import { useLanguage } from '../app/language';
 import { decimalMark, NoNumber, numberText, numberValue } from '../app/numberText';
 import { CellInput, FieldText, LookUp } from './LookUp';
 
@@ -28,7 +28,6 @@ export const FieldInput = memo((props: Props) => {
   const { field, reference, of, value, error, isDisabled = false, isInGrid = false } = props;
   const { label = field.label } = props;
   const onChange = (to: unknown) => props.onChange(to, field.name);
-  const { language } = useLanguage();
   if (reference !== undefined) {
     const { table, key, name } = reference;
     // As it was read, unless another one was picked since.
@@ -38,12 +37,7 @@ export const FieldInput = memo((props: Props) => {
     return <LookUp {...shared} table={table} keyField={key} value={orNull(textOf(value))} record={record} />;
   }
   const isNumber = field.type === 'Decimal' || field.type === 'Integer';
-  if (isDisabled) {
-    const asText = field.type === 'Boolean' ? (value === true ? '✓' : '') : textOf(value);
-    const shown = isNumber ? numberText(value, decimalMark(language)) : asText;
-    const isDate = field.type === 'Date' && shown !== '';
-    return <FieldText label={isInGrid ? undefined : label}>{isDate ? <When at={shown} /> : shown}</FieldText>;
-  }
+  if (isDisabled) return <FieldText label={isInGrid ? undefined : label} value={value} />;
   const shared = {
     ...(isInGrid ? { 'aria-label': label } : { label, required: field.required }),
     error,

@@ -4,14 +4,16 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ComponentProps, type ReactNode, useId, useState } from 'react';
 import { type AnyRecord, api, bodyOf } from '../api/client';
-import { useText } from '../app/language';
+import { useLanguage, useText } from '../app/language';
+import { decimalMark, numberText } from '../app/numberText';
+import { Names, Value } from '../app/Rows';
 
 /** A value that the person may not change reads as text. */
-export function FieldText({ label, children }: { readonly label: string | undefined; readonly children: ReactNode }) {
+export function FieldText({ label, value }: { readonly label: string | undefined; readonly value: unknown }) {
   return (
     <Input.Wrapper label={label} labelElement="div">
       <Text size="sm" className="text">
-        {children === '' ? '–' : children}
+        <Value>{value}</Value>
       </Text>
     </Input.Wrapper>
   );
@@ -105,10 +107,10 @@ function isNearly(name: string, typed: string): boolean {
 }
 
 /** What tells records with like names apart, of the fields that standard tables have. */
-function detailsOf(record: AnyRecord | undefined, units: ReadonlyMap<string, unknown> | undefined): string {
+function detailsOf(record: AnyRecord | undefined, units: ReadonlyMap<string, unknown> | undefined, mark: string) {
   const { code, ean, base_unit_code_id: unit, price, unit_price = price, city_name: city } = record ?? { id: '' };
-  const parts = [code, ean && `EAN ${ean}`, units?.get(String(unit)), unit_price, city];
-  return parts.filter((part) => part != null && part !== '').join(' · ');
+  const parts = [code, ean && `EAN ${ean}`, units?.get(String(unit)), numberText(unit_price, mark), city];
+  return parts.filter((part) => part != null && part !== '').map(String);
 }
 
 export function LookUp(props: Props) {
@@ -119,7 +121,7 @@ export function LookUp(props: Props) {
   const client = useQueryClient();
   const record = props.record ?? client.getQueryData<AnyRecord>(pickedKey(table, value ?? ''));
   const shownName = record === undefined ? (value ?? '') : nameOf(record);
-  if (isDisabled) return <FieldText label={isInGrid ? undefined : label}>{shownName}</FieldText>;
+  if (isDisabled) return <FieldText label={isInGrid ? undefined : label} value={shownName} />;
   if (isHere) return <Search {...props} shownName={shownName} />;
   return (
     <CellInput
@@ -136,7 +138,7 @@ export function LookUp(props: Props) {
 }
 
 function Search({ table, keyField, value, onChange, label, isInGrid = false, error, shownName }: SearchProps) {
-  const text = useText();
+  const { text, language } = useLanguage();
   const client = useQueryClient();
   const [typed, setTyped] = useState('');
   const [isOpen, setOpen] = useState(false);
@@ -172,7 +174,9 @@ function Search({ table, keyField, value, onChange, label, isInGrid = false, err
       renderOption={({ option: { value: key, label: name } }) => (
         <Stack gap={0}>
           <bdi>{name}</bdi>
-          <Text size="xs">{detailsOf(records.get(key), units.data)}</Text>
+          <Text size="xs">
+            <Names>{detailsOf(records.get(key), units.data, decimalMark(language))}</Names>
+          </Text>
         </Stack>
       )}
       value={value}

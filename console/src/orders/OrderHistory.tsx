@@ -81,11 +81,12 @@ export function Entry({ entry, orderId, names, children }: EntryProps) {
   const states: { readonly [status: string]: string } = text.status;
   const changed = from === to || from === null ? [] : [`${states[from] ?? from} → ${states[to] ?? to}`];
   const [isOpen, setOpen] = useState(children !== undefined);
-  const named = children === undefined && changed.length > 0 ? [] : [`${who} ${wordsOf(kindOfEvent(event))}`];
+  const isNamed = children !== undefined || changed.length === 0;
+  const named = isNamed && [<bdi key="who">{who}</bdi>, ` ${wordsOf(kindOfEvent(event))}`, changed.length > 0 && ': '];
   return (
-    <Timeline.Item title={<bdi>{[...named, ...changed].join(': ')}</bdi>}>
+    <Timeline.Item title={[named, changed]}>
       <Text size="sm">
-        <When at={at} long={children !== undefined} /> {named.length === 0 && <bdi>{text.orders.whoChanged(who)}</bdi>}
+        <When at={at} long={children !== undefined} /> {!isNamed && <bdi>{text.orders.whoChanged(who)}</bdi>}
       </Text>
       {reasons.map((reason, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the same reason may stand twice
@@ -103,7 +104,7 @@ export function Entry({ entry, orderId, names, children }: EntryProps) {
                 label={[
                   ...(change.id === orderId ? [] : [names?.get(change.id) ?? labelOf(change.table)]),
                   labelOf(change.field, change.table),
-                ].join(' · ')}
+                ]}
                 from={names?.get(String(change.from)) ?? change.from}
                 to={names?.get(String(change.to)) ?? change.to}
               />

@@ -42,10 +42,14 @@ function OrderList({ queue }: { readonly queue: Queue }) {
   });
   const showFirst = ({ page: _, ...shown }: OrdersSearch) => show(shown);
   const showAsUsual = ({ sort: _, problems: __, ...others }: OrdersSearch) => showFirst(others);
-  const title =
-    queue === TO_VALIDATE ? text.menu.toValidate : queue === REFUSED ? text.status.submit_failed : text.menu.archive;
-  const none =
-    queue === TO_VALIDATE ? text.orders.none : queue === REFUSED ? text.orders.noneRefused : text.orders.noneArchived;
+  const { menu, orders, status } = text;
+  const words = {
+    '/orders': [menu.toValidate, orders.none],
+    '/refused': [status.submit_failed, orders.noneRefused],
+    '/archive': [menu.archive, orders.noneArchived],
+  } as const;
+  const [title, none] = words[queue.path];
+  const other = queue === TO_VALIDATE ? REFUSED : TO_VALIDATE;
   return (
     <Page
       title={title}
@@ -81,7 +85,9 @@ function OrderList({ queue }: { readonly queue: Queue }) {
         <Loaded query={list}>
           {({ data: rows, meta }) =>
             rows.length === 0 ? (
-              <Empty>{isFiltered(search) ? text.common.noMatch : none}</Empty>
+              <Empty action={!isFiltered(search) && <Link to={other.path}>{words[other.path][0]}</Link>}>
+                {isFiltered(search) ? text.common.noMatch : none}
+              </Empty>
             ) : (
               <>
                 {selected.size >= rows.length && selected.size < meta.total && (

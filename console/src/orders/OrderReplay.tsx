@@ -26,7 +26,7 @@ export function OrderReplay() {
   });
   return (
     <Page
-      title={order === undefined ? text.orders.replay : `${nameOf(order)}: ${text.orders.replay}`}
+      title={order === undefined ? text.orders.replay : [nameOf(order), text.orders.replay]}
       actions={
         <>
           <Anchor href={`/api/v1/platform/orders/${orderId}/export`} download={`order-${orderId}.zip`}>

@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { type AnyRecord, ApiError, type Order, type OrderProblem } from '../api/client';
 import { useText } from '../app/language';
-import { valueText } from '../app/Rows';
+import { Names, Value, valueText } from '../app/Rows';
 import { useLabels } from '../tables/Differences';
 import { type Both, type Draft, drafted, type Fields, isSame, partsIn } from './draft';
 import { nameOf } from './LookUp';
@@ -94,11 +94,11 @@ export function Conflict({ both, now, names, table, title, onChoose }: ConflictP
   const { orders } = useText();
   const labelOf = useLabels();
   const picked = useQueryClient().getQueriesData<AnyRecord>({ queryKey: ['picked'] });
-  const shown = (of: Fields, value: unknown): string => {
+  const shown = (of: Fields, value: unknown) => {
     const known = [...Object.values(of), ...picked.map(([, record]) => record)] as readonly (AnyRecord | undefined)[];
     const isNamed = (each: AnyRecord | undefined) => each?.id === value || each?.external_id === value;
     const record = typeof value === 'string' && value !== '' ? known.find(isNamed) : undefined;
-    return (record === undefined ? valueText(value) || '–' : nameOf(record)).slice(0, 60);
+    return <Value>{valueText(record === undefined ? value : nameOf(record)).slice(0, 60)}</Value>;
   };
   return (
     <Alert color="orange" role="alert" title={title ?? orders.conflict}>
@@ -107,20 +107,21 @@ export function Conflict({ both, now, names, table, title, onChoose }: ConflictP
         {both.map((each) => {
           const { relationship = '', key = '', field, mine, theirs } = each;
           const part = partsIn(now[relationship]).find((other) => other.key === key);
-          const label = [names.get(key), labelOf(field, relationship === '' ? table : undefined)]
-            .filter(Boolean)
-            .join(' · ');
+          const labels = [names.get(key) ?? [], labelOf(field, relationship === '' ? table : undefined)].flat();
+          const label = labels.join(' · ');
           return (
             <Group key={label} gap="xs">
-              <Text size="sm">{label}</Text>
+              <Text size="sm">
+                <Names>{labels}</Names>
+              </Text>
               <SegmentedControl
                 size="xs"
                 aria-label={label}
                 value={isSame((part?.fields ?? now)[field], theirs[field]) ? 'theirs' : 'mine'}
                 onChange={(whose) => onChoose(each, (whose === 'theirs' ? theirs : mine)[field])}
                 data={[
-                  { value: 'mine', label: `${orders.mine} ${shown(mine, mine[field])}` },
-                  { value: 'theirs', label: `${orders.theirs} ${shown(theirs, theirs[field])}` },
+                  { value: 'mine', label: [`${orders.mine} `, shown(mine, mine[field])] },
+                  { value: 'theirs', label: [`${orders.theirs} `, shown(theirs, theirs[field])] },
                 ]}
               />
             </Group>

@@ -41,7 +41,6 @@ export function ApiClients() {
           <Rows
             label={text.title}
             none={<Empty action={add}>{text.none}</Empty>}
-            minWidth={800}
             heads={[
               { label: common.name, isText: true },
               { label: text.scopes, isText: true },

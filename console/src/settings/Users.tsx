@@ -33,7 +33,6 @@ export function Users() {
         {(users) => (
           <Rows
             label={text.users.title}
-            minWidth={600}
             heads={[
               { label: text.common.name },
               { label: text.signIn.email },

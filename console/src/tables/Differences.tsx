@@ -5,12 +5,17 @@ import { useMemo } from 'react';
 import type { Schemas } from '../api/client';
 import { assetTypesQuery, ours } from '../api/queries';
 import { useText } from '../app/language';
-import { Value } from '../app/Rows';
+import { Names, Value } from '../app/Rows';
 
-export function Changed({ label, from, to }: { readonly label: string; readonly from: unknown; readonly to: unknown }) {
+type ChangedProps = { readonly label: string | readonly string[]; readonly from: unknown; readonly to: unknown };
+
+export function Changed({ label, from, to }: ChangedProps) {
   return (
     <Text size="sm" className="text">
-      <b>{label}</b>: <Value>{from}</Value> → <Value>{to}</Value>
+      <b>
+        <Names>{[label].flat()}</Names>
+      </b>
+      : <Value>{from}</Value> → <Value>{to}</Value>
     </Text>
   );
 }

@@ -63,8 +63,10 @@ function Records({ type }: { readonly type: AssetType }) {
     return { ...field, label: label ?? `${field.label} (${text.tables.retired})` };
   });
   const fields = ofThen.filter(({ name, list: isList }) => !isList && !SYSTEM_FIELDS.includes(name));
+  // A record is opened as of the moment of its list.
+  const moment: Moment = search.at === undefined ? {} : { at: search.at };
   const columns: readonly Column<AnyRecord>[] = [
-    ...fields.map((field, at) => columnOf(field, table, at, linkOf)),
+    ...fields.map((field, at) => columnOf(field, table, at, linkOf, moment)),
     ...(['created_at', 'updated_at'] as const).map((id) => ({
       id,
       label: id === 'created_at' ? text.common.created : text.common.changed,
@@ -118,8 +120,8 @@ function Records({ type }: { readonly type: AssetType }) {
                 columns={columns}
                 rows={rows as readonly AnyRecord[]}
                 rowId={({ id }) => id}
-                onOpen={({ id }) =>
-                  void navigate({ to: `/tables/${table}/records/${id}`, search: momentOf(search) } as never)
+                onOpen={({ id: recordId }) =>
+                  void navigate({ to: '/tables/$table/records/$recordId', params: { table, recordId }, search: moment })
                 }
                 sorted={{ by: search.sort, onSort: (sort) => change({ sort }) }}
               />
@@ -141,10 +143,9 @@ const filtersOf = ({ filters = {} }: RecordsSearch): { readonly [parameter: stri
     }),
   );
 
-/** A record is opened as of the moment of its list. */
-const momentOf = ({ at }: RecordsSearch) => ({ at });
+type Moment = Pick<RecordsSearch, 'at'>;
 
-function columnOf(field: AssetField, table: string, at: number, linkOf: LinkOf): Column<AnyRecord> {
+function columnOf(field: AssetField, table: string, at: number, linkOf: LinkOf, moment: Moment): Column<AnyRecord> {
   const isNumber = field.type === 'Integer' || field.type === 'Decimal';
   return {
     id: field.name,
@@ -159,7 +160,7 @@ function columnOf(field: AssetField, table: string, at: number, linkOf: LinkOf):
       if (at > 0 && typeof raw !== 'string') return value && <Value>{raw}</Value>;
       if (at > 0) return linkOf(field.name, value) ?? <Cut>{value}</Cut>;
       return (
-        <Link to="/tables/$table/records/$recordId" params={{ table, recordId: record.id }} search={momentOf as never}>
+        <Link to="/tables/$table/records/$recordId" params={{ table, recordId: record.id }} search={moment}>
           <Cut>{value === '' ? record.id : value}</Cut>
         </Link>
       );

@@ -45,7 +45,6 @@ function TableList({ label, tables }: { readonly label: string; readonly tables:
   return (
     <Rows
       label={label}
-      minWidth={700}
       heads={[
         { label: text.one },
         { label: text.records, isNumber: true },

@@ -209,7 +209,6 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
         {(deliveries) => (
           <Rows
             label={text.deliveries}
-            minWidth={600}
             heads={[
               { label: activity.when },
               { label: text.event },
