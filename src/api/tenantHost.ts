@@ -4,6 +4,7 @@ import type { Request } from 'express';
 import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.js';
 import { TENANT_NAME } from '../domain/streams.js';
+import { nextTurn } from '../supervision/waiting.js';
 import { badRequest, notFound, nothingAt, unavailable } from './errors.js';
 import type { Check } from './routes/operation.js';
 import { isFromThisMachine } from './senderAddress.js';
@@ -133,16 +134,18 @@ export const resolveTenant: Check = ({ directory, config }, req) => {
     throw badRequest('X-Forwarded-Proto must be http or https.');
   const name = tenantNameIn(req, requestHost(req, config), config);
   if (name === undefined) throw unknownTenant();
-  const enter = (): void => {
+  const enter = (): Promise<void> => {
     const tenant = directory.tenant(name);
     if (tenant === undefined) throw unknownTenant();
     const parked = directory.parkedReason(name);
     if (parked !== undefined) throw unavailable(parked);
     req.context.tenant = tenant;
+    // Hundreds that arrive together are refused or read one after another, and not in one turn of the event loop.
+    return nextTurn(name);
   };
   // Another process may have created the tenant a moment ago, if the name is a possible one.
   if (directory.tenant(name) === undefined && TENANT_NAME.test(name)) return directory.refresh().then(enter);
-  enter();
+  return enter();
 };
 
 const unknownTenant = () => notFound('This host belongs to no tenant.');
