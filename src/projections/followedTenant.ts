@@ -101,7 +101,10 @@ export class FollowedTenant {
   /** An event that is read already, or that a parked tenant has to wait with, is left out. */
   offer(event: RecordedEvent): void {
     if (event.position <= this.readTo) return;
-    if (event.type === 'TenantDeleted') this.#deleteNext();
+    if (event.type === 'TenantDeleted') {
+      this.parked = undefined;
+      this.forgetWaiting();
+    }
     if (this.parked !== undefined) return;
     this.#since ??= event.metadata.occurredAt;
     this.#events.push(event);
@@ -204,11 +207,6 @@ export class FollowedTenant {
     this.begun += 1;
     this.shownFrom = Number.POSITIVE_INFINITY;
     this.#isFound = false;
-    this.forgetWaiting();
-  }
-
-  #deleteNext(): void {
-    this.parked = undefined;
     this.forgetWaiting();
   }
 

@@ -14,8 +14,13 @@ import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { RowWrite, RowWriter, Slice, StoredRow } from '../ports/rowStore.js';
 import { messageOf } from '../supervision/files.js';
 
-/** Rows of a slice, unless one append has more. */
+/**
+ * New rows of a slice, unless one append has more: other tenants wait for it. A row that changes is read, kept in the past and
+ * written; it counts for several, and so does a long one.
+ */
 const ROWS_OF_SLICE = 1_000;
+const ROWS_OF_CHANGE = 4;
+const CHARACTERS_OF_ROW = 1_600;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -64,7 +69,7 @@ export async function* slicesOf(
         const ofAppend = append.events.flatMap((each) => folding.writesOf(each));
         if (append.failure !== undefined) throw append.failure;
         writes.push(...ofAppend);
-        logBytes += bytesOf(append.events);
+        logBytes += append.logBytes;
         ({ position } = append);
       }
     } catch (error) {
@@ -90,6 +95,7 @@ type Append = {
   /** Why the event behind these cannot be applied. */
   readonly failure?: unknown;
   readonly rows: number;
+  readonly logBytes: number;
   readonly isCleanUp: boolean;
 };
 
@@ -141,11 +147,15 @@ function interpreted(ofAppend: readonly RecordedEvent[], spaces: Map<string, Ass
   const [first] = ofAppend;
   if (first === undefined || (events.length === 0 && failure === undefined)) return undefined;
   const effects = events.flatMap((each) => each.effects.rows);
+  const logBytes = bytesOf(events);
+  const rowsOf = (each: RowEffect): number =>
+    each.kind === 'touch' ? each.ids.length : each.kind === 'patch' ? ROWS_OF_CHANGE : 1;
   return {
     position: first.position,
     events,
     failure,
-    rows: events.length + effects.reduce((sum, each) => sum + (each.kind === 'touch' ? each.ids.length : 1), 0),
+    rows: effects.reduce((sum, each) => sum + rowsOf(each), events.length) + logBytes / CHARACTERS_OF_ROW,
+    logBytes,
     isCleanUp: effects.some(({ kind }) => kind === 'cleanUp'),
   };
 }

@@ -128,7 +128,7 @@ export function upsertBatch(
     const set = changedFields(current.fields, fields);
     if (Object.keys(set).length > 0) {
       counts.updated += 1;
-      changes.push({ kind: 'changed', id, batchId, set });
+      changes.push({ kind: 'changed', id, batchId, set, whole: fields });
     } else {
       counts.unchanged += 1;
       if (batchId !== undefined && batchId !== current.batchId) changes.push({ kind: 'seen', id, batchId });
@@ -170,13 +170,13 @@ export function duplicateKeys(
   return errors;
 }
 
-/** An event has at most three bytes for each, well below the size limit of one. */
+/** An event has at most three bytes for each, well below its limit. Changed records count whole, as they are stored. */
 const PART_CHARACTERS = 200_000;
 
 /** What happens to one record. `batchId` undefined: a new record has none, and a known one keeps its own. */
 export type BatchChange = { readonly batchId: string | null | undefined; readonly id: string } & (
   | { readonly kind: 'created'; readonly fields: Fields }
-  | { readonly kind: 'changed'; readonly set: Fields }
+  | { readonly kind: 'changed'; readonly set: Fields; readonly whole: Fields }
   | { readonly kind: 'seen' }
 );
 

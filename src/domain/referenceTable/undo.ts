@@ -45,7 +45,7 @@ export function undo(assetType: AssetType, undoes: number, done: readonly Done[]
     if (!has(is)) left.push({ id, key, reason: current === undefined ? 'deleted' : 'changed' });
     else if (before === undefined) deleted.push(id);
     else if (was !== undefined && current !== undefined)
-      restored.push({ kind: 'changed', id, batchId: undefined, set: was });
+      restored.push({ kind: 'changed', id, batchId: undefined, set: was, whole: fields });
     else if (known.byKey(key) !== undefined) left.push({ id, key, reason: 'key_taken' });
     else
       restored.push({ kind: 'created', id, batchId: before.batchId ?? undefined, fields: withoutNulls(before.fields) });

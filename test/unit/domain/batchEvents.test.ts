@@ -21,4 +21,12 @@ describe('a batch', () => {
     const keys = decision.events.flatMap((event) => event.data.created.map((record) => record.fields.external_id));
     expect(keys).toEqual(items.map((item) => item.fields.external_id));
   });
+
+  it('is cut in the same way where little of long records changes', () => {
+    const fields = { external_id: 'k', name: 'tea', notes: 'x'.repeat(2_000) };
+    const known = { ...nothing, byKey: () => ({ id: id(0), batchId: null, fields }) };
+    const items = Array.from({ length: 1000 }, (_, index) => input({ ...fields, name: `tea ${index}` }));
+    const decision = upsertBatch(dynParty, items, [], known);
+    expect(decision.ok && decision.events.length).toBeGreaterThan(9);
+  });
 });

@@ -13,7 +13,7 @@ const batch = (batchId: string, names: readonly string[], seen: readonly string[
   data: { batchId, created: names.map((name) => record(name)), changed: [], seen: packIds(seen) },
 });
 const cleanUp = { type: 'TableCleanedUp', data: { batchId: 'one', deleted: 1 } };
-const many = (count: number) => Array.from({ length: count }, (_, n) => `item ${n}`);
+const many = (count: number, of = 'item') => Array.from({ length: count }, (_, n) => `${of} ${n}`);
 
 let acme: TenantRows;
 beforeEach(() => {
@@ -60,30 +60,20 @@ test('a clean-up has a slice of its own, and is its first write', async () => {
   expect(state).toMatchObject({ revision: 3, lastEventAt: acme.events.at(-1)?.metadata.occurredAt });
 });
 
-test('a slice has about a thousand rows, or one append, and shows what the one before has made', async () => {
+test('a slice has about a thousand new rows, fewer that change or are long, or one append, and shows what was made before', async () => {
   await acme.apply();
   const id = randomUUID();
   acme.append(ITEMS, batch('one', many(600)), batch('one', many(601).slice(600)));
   acme.append(ITEMS, created('tea', id));
-  acme.append(
-    ITEMS,
-    batch(
-      'two',
-      many(500).map((name) => `more ${name}`),
-    ),
-  );
+  acme.append(ITEMS, batch('two', many(500, 'more')));
   acme.append(ITEMS, changed(id, { name: 'Tea' }));
-  acme.append(
-    ITEMS,
-    batch(
-      'three',
-      many(1_500).map((name) => `even more ${name}`),
-    ),
-  );
+  acme.append(ITEMS, batch('three', many(1_500, 'even more')));
+  for (const word of ['one', 'other']) acme.append(ITEMS, ...many(150, word).map((name) => changed(id, { name })));
+  for (const end of 'ab') acme.append(ITEMS, changed(id, { name: 'x'.repeat(900_000) + end }));
   await acme.apply();
-  expect(acme.slices.slice(1).map(({ position }) => position)).toEqual([3, 5, 6]);
+  expect(acme.slices.slice(1).map(({ position }) => position)).toEqual([3, 5, 6, 7, 8, 9, 10]);
   expect(await acme.shown('dyn_item', 4)).toHaveLength(1_102);
-  expect(await acme.past('dyn_item', id)).toHaveLength(1);
+  expect(await acme.past('dyn_item', id)).toHaveLength(5);
 });
 
 test('an event that makes nothing moves the position all the same, and is counted', async () => {
