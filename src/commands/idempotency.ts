@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { v5 } from 'uuid';
+import { isObject } from '../domain/assetTypes/recordSchema.js';
 import { keyIdOf } from '../domain/effects.js';
 import type { EventKey } from '../domain/eventTypes.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
@@ -119,9 +120,7 @@ const isOver = (usedAt: string, now: string): boolean =>
 /** Bodies that differ only in the order of members have one hash. */
 function hashOf(body: unknown): string {
   const sorted = (_: string, value: unknown): unknown =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : value;
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value;
   const parts = (Array.isArray(body) ? body : [body]).map((part) => JSON.stringify(part, sorted) ?? 'null');
   return hash('sha256', parts.join(''), 'base64url');
 }

@@ -4,8 +4,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /** The code of an error of the system or of a driver, such as `ENOENT`; undefined if it has none. The class does not tell. */
-export const errorCode = (error: unknown): unknown =>
-  typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+export const errorCode = (error: unknown): unknown => Object(error).code;
 
 /** What an error says; whatever else was thrown, as text. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
