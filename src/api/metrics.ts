@@ -2,6 +2,8 @@
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { singleFlight } from '../supervision/waiting.js';
 
+/** Of Node's metrics, those that no chart, alert or guide asks for. */
+const UNUSED = /^nodejs_(active_|heap_space_|eventloop_lag_(min|mean|stddev|p50|p90))|^process_(virtual|heap)_/;
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Shown for what took longer. */
 const BEYOND_SECONDS = 30;
@@ -20,6 +22,8 @@ export class ServiceMetrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
+    for (const { name } of this.registry.getMetricsAsArray())
+      if (UNUSED.test(name)) this.registry.removeSingleMetric(name);
     this.#requests = new Histogram({
       name: 'http_request_duration_seconds',
       help: 'Time from the request line to the end of the answer.',
