@@ -233,10 +233,9 @@ function ofDelivery(
       return [patch({ retry_at: retryAt, ...failed }, { number, with: { ...outcome, endedAt: at, position } })];
     }
     case 'DeliverySucceeded': {
-      const { attempt, status, durationMs, responseBody = null } = event.data;
-      const outcome = { status, durationMs, reason: null, responseBody, endedAt: at, position };
+      const { attempt: number, responseBody = null, ...outcome } = event.data;
       const succeeded = { state: 'succeeded', ended_at: at, ended: position, retry_at: null };
-      return [patch(succeeded, { number: attempt, with: outcome })];
+      return [patch(succeeded, { number, with: { ...outcome, reason: null, responseBody, endedAt: at, position } })];
     }
     case 'DeliveryFailed':
       return [patch({ state: 'failed', ended_at: at, ended: position, reason: event.data.reason, retry_at: null })];

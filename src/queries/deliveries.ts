@@ -9,7 +9,7 @@ import type { Cancellation } from '../supervision/cancellation.js';
 import { ALL_ROWS, NEWEST_FIRST, type Rows, storedId, told, where } from './asking.js';
 
 type DataOf<Type extends DeliveryEvent['type']> = Extract<DeliveryEvent, { readonly type: Type }>['data'];
-type Ended = Pick<DataOf<'DeliveryAttemptFailed'>, 'status' | 'durationMs' | 'responseBody'> & {
+type Ended = Pick<DataOf<'DeliveryAttemptFailed'>, 'status' | 'durationMs' | 'responseBody' | 'responseHeaders'> & {
   readonly endedAt: string;
   /** Why it failed; null if it did not. */
   readonly reason: string | null;

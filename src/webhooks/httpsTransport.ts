@@ -8,6 +8,7 @@ import type { Socket } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { cutText, shownName } from '../domain/shownName.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
+import type { Attempted } from '../domain/webhook/events.js';
 import { type LookUpAll, NameServersSilentError, receiverLookUp } from './receiverLookup.js';
 import { type AddressPolicy, checkedLookup, checkLiteral, portOf, RefusedAddressError } from './targetAddress.js';
 
@@ -46,6 +47,8 @@ const MAX_INTERIM_ANSWERS = 20;
 const MAX_ANSWER_BYTES = 64 * 1024;
 /** Limit for the part of the body that is kept. */
 const KEPT_ANSWER_BYTES = 4096;
+/** Limit for the names and values of the header fields that are kept. */
+const KEPT_HEADER_BYTES = 2_048;
 /** A reason may quote a certificate, which may say anything at any length, such as all its names. */
 const MAX_REASON_CHARACTERS = 300;
 
@@ -88,7 +91,8 @@ async function post(request: WebhookRequest, client: Client): Promise<AttemptRes
   try {
     const answer = await exchange(request, client, signal);
     const { statusCode: status = 0 } = answer;
-    const told = { status, responseBody: await beginningOf(answer), durationMs: durationMs() };
+    const responseHeaders = keptHeaders(answer);
+    const told = { status, responseHeaders, responseBody: await beginningOf(answer), durationMs: durationMs() };
     if (status >= 200 && status < 300) return { ok: true, ...told };
     const asked = retryAfterMs(answer.headers['retry-after'], Date.now());
     return { ok: false, reason: reasonOf(status), ...told, ...(asked !== undefined && { retryAfterMs: asked }) };
@@ -160,6 +164,17 @@ function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
   if (error instanceof RefusedAddressError) return 'refused_address';
   const isTimeout = error instanceof ConnectTimeoutError || error instanceof NameServersSilentError;
   return isTimeout ? 'timeout' : undefined;
+}
+
+/** The header fields for the delivery log, as many as fit; not cookies, which open sessions. */
+function keptHeaders({ headers }: IncomingMessage): NonNullable<Attempted['responseHeaders']> {
+  let left = KEPT_HEADER_BYTES;
+  return Object.entries(headers).flatMap(([name, value = '']) => {
+    const bytes = Buffer.byteLength(name + value);
+    if (name === 'set-cookie' || bytes > left) return [];
+    left -= bytes;
+    return [[name, String(value)]];
+  });
 }
 
 /**

@@ -92,6 +92,8 @@ test('adds a webhook, sends a test, and opens what was sent and answered', async
   await page.getByText('Its hash is the one that was noted').waitFor();
   await page.getByText('"validated_order"').waitFor();
   await page.getByRole('row', { name: 'webhook-event order.approved' }).waitFor();
+  await page.getByText('Answer: headers').click();
+  await page.getByRole('row', { name: /^date .* GMT$/ }).waitFor();
   await window.screenshot('admin-delivery');
 });
 

@@ -98,6 +98,24 @@ describe('answers that count', () => {
     expect(receiver.connections).toBe(1);
   });
 
+  test('with many header fields: those that fit into 2 KB are kept, and no cookie', async () => {
+    const fields = [
+      'Set-Cookie: session=1',
+      `X-Long: ${'x'.repeat(2_048)}`,
+      ...Array(30).fill(`X-Many: ${'y'.repeat(90)}`),
+    ];
+    await open(
+      bytes(
+        `HTTP/1.1 200 OK\r\n__proto__: 1\r\n${fields.join('\r\n')}\r\nContent-Length: 0\r\nX-Id: 7\r\nX-ID: 8\r\n\r\n`,
+      ),
+    );
+    const kept = (await post())?.responseHeaders;
+    expect(kept).toEqual([
+      ['content-length', '0'],
+      ['x-id', '7, 8'],
+    ]);
+  });
+
   test.each([
     ['whose body is shorter than it says', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok'],
     ['with a chunk that is none', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\nzz\r\n'],

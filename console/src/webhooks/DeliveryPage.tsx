@@ -67,6 +67,7 @@ type AttemptProps = {
 function Attempt({ path, attempt }: AttemptProps) {
   const text = useText().webhooks;
   const number = useNumber();
+  const answerHeaders = `${text.answer}: ${text.headers.toLowerCase()}`;
   const [isBodyShown, setBodyShown] = useState(false);
   const body = useQuery({
     queryKey: ['deliveries', path.webhook_id, 'body', path.delivery_id],
@@ -111,6 +112,12 @@ function Attempt({ path, attempt }: AttemptProps) {
         <Text size="sm" className="text">
           {text.answer}: {attempt.status === null ? '' : `HTTP ${attempt.status}`} {attempt.reason}
         </Text>
+        {attempt.response_headers !== null && (
+          <details>
+            <summary>{answerHeaders}</summary>
+            <Facts label={answerHeaders} facts={Object.entries(attempt.response_headers)} />
+          </details>
+        )}
         {attempt.response_body !== null && attempt.response_body !== '' && (
           <Code block className="text">
             {readable(attempt.response_body)}

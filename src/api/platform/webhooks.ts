@@ -61,6 +61,10 @@ const attemptView = json.view<DeliveryAttempt>({
   duration_ms: { type: ['integer', 'null'], minimum: 0 },
   status: { type: ['integer', 'null'] },
   reason: json.nullableText,
+  response_headers: [
+    { type: ['object', 'null'], additionalProperties: json.text },
+    ({ responseHeaders }) => (responseHeaders ? Object.fromEntries(responseHeaders) : null),
+  ],
   response_body: json.nullableText,
 });
 

@@ -2,7 +2,7 @@
  * The rules of one delivery to one webhook (spec §6.4): at most five attempts, each counted before it is made. The fifth failure
  * of an approved order's delivery fails the order as well, which comes first (`giveUp` in `webhooks/deliver.ts`).
  */
-import type { DeliveryEvent, DeliverySubject } from './events.js';
+import type { Attempted, DeliveryEvent, DeliverySubject } from './events.js';
 
 export const MAX_DELIVERY_ATTEMPTS = 5;
 
@@ -28,20 +28,20 @@ export type Delivery = {
 };
 
 /** The outcome of an attempt. `status` is null when there was no answer. */
-export type AttemptResult =
-  | { readonly ok: true; readonly status: number; readonly durationMs: number; readonly responseBody: string }
-  | {
-      readonly ok: false;
-      readonly reason: string;
-      readonly status: number | null;
-      readonly durationMs: number;
-      /** The beginning of the answer. */
-      readonly responseBody: string | null;
-      /** Why there was no answer, as far as metrics distinguish it. */
-      readonly cause?: 'timeout' | 'refused_address';
-      /** How long the receiver asks to wait (Retry-After). */
-      readonly retryAfterMs?: number;
-    };
+export type AttemptResult = Pick<Attempted, 'durationMs' | 'responseHeaders'> &
+  (
+    | { readonly ok: true; readonly status: number; readonly responseBody: string }
+    | {
+        readonly ok: false;
+        readonly reason: string;
+        readonly status: number | null;
+        readonly responseBody: string | null;
+        /** Why there was no answer, as far as metrics distinguish it. */
+        readonly cause?: 'timeout' | 'refused_address';
+        /** How long the receiver asks to wait (Retry-After). */
+        readonly retryAfterMs?: number;
+      }
+  );
 
 /** The delivery after one more event. @param at its time (ISO 8601) */
 export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at: string): Delivery {
@@ -131,13 +131,11 @@ export function decideOutcome(
   retryAt: string,
 ): readonly DeliveryEvent[] {
   if (delivery.outcome !== 'open') return [];
-  const { durationMs, responseBody } = result;
-  if (result.ok) {
-    return [{ type: 'DeliverySucceeded', data: { attempt, status: result.status, durationMs, responseBody } }];
-  }
+  const { durationMs, responseBody, responseHeaders } = result;
+  const answered = { attempt, durationMs, responseBody, ...(responseHeaders && { responseHeaders }) };
+  if (result.ok) return [{ type: 'DeliverySucceeded', data: { ...answered, status: result.status } }];
   if (delivery.inFlight?.attempt !== attempt) return [];
-  const { reason, status } = result;
-  const failure = { attempt, reason, status, durationMs, responseBody };
+  const failure = { ...answered, reason: result.reason, status: result.status };
   const isLast = delivery.started >= MAX_DELIVERY_ATTEMPTS;
   return [{ type: 'DeliveryAttemptFailed', data: isLast ? failure : { ...failure, retryAt } }];
 }

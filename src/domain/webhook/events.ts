@@ -74,7 +74,13 @@ export type DeliverySubject = {
 };
 
 /** The outcome of an attempt: its HTTP status, or null without an answer. */
-type Attempted<Status> = { readonly attempt: number; readonly status: Status; readonly durationMs: number };
+export type Attempted<Status = unknown> = {
+  readonly attempt: number;
+  readonly status: Status;
+  readonly durationMs: number;
+  /** With names in lower case; absent without an answer, and in events of earlier releases. */
+  readonly responseHeaders?: readonly (readonly [name: string, value: string])[];
+};
 
 export type DeliveryEvent =
   | EventOf<'DeliveryRequested', DeliverySubject>

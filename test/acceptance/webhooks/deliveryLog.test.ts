@@ -54,7 +54,11 @@ it('an answer with a content coding, which was not asked for, is shown by its si
 
 it('§6.4: a delivery shows each attempt with its time, status, duration and the first part of the answer', async () => {
   const long = 'x'.repeat(5_000);
-  receiver.reply('/second', (nth) => (nth === 1 ? { status: 500, body: `Oops ☕ ${long}` } : { status: 200 }));
+  receiver.reply('/second', (nth) =>
+    nth === 1
+      ? { status: 500, body: `Oops ☕ ${long}`, headers: { 'x-id': '7', 'set-cookie': 's=1' } }
+      : { status: 200 },
+  );
   const webhook = await addWebhook(acme(), receiver.url('/second'), { events: ['order.approved'] });
   const orderId = await approvedOrder(acme());
   const [only, ...others] = await ended(webhook, 1);
@@ -73,6 +77,8 @@ it('§6.4: a delivery shows each attempt with its time, status, duration and the
   expect(first).toMatchObject({ attempt: 1, url: receiver.url('/second'), status: 500 });
   expect(first?.reason).toMatch(/500/);
   expect(first?.duration_ms).toBeGreaterThanOrEqual(0);
+  expect(first?.response_headers).toMatchObject({ 'x-id': '7', date: expect.stringContaining('GMT') });
+  expect(first?.response_headers).not.toHaveProperty('set-cookie');
   expect(first?.response_body).toMatch(/^Oops ☕ x{100}/);
   expect(first?.response_body?.length).toBeLessThan(long.length);
   expect(second).toMatchObject({ attempt: 2, status: 200, reason: null });
