@@ -24,9 +24,10 @@ export function Log() {
   const [opened, setOpened] = useState(-1);
   const events = list.data?.pages.flatMap(({ data }) => data) ?? [];
   const event = events[opened];
+  const isLast = opened + 1 === events.length;
   const show = (search: LogSearch) => void navigate({ to: '/operator/log', search, replace: true });
   const showOlder = async () => {
-    if (opened + 1 === events.length) await list.fetchNextPage();
+    if (isLast) await list.fetchNextPage();
     setOpened(opened + 1);
   };
   const place = stream === undefined ? log.position : log.revision;
@@ -80,12 +81,7 @@ export function Log() {
             <Button size="xs" variant="default" disabled={opened === 0} onClick={() => setOpened(opened - 1)}>
               {log.newer}
             </Button>
-            <Button
-              size="xs"
-              variant="default"
-              disabled={opened + 1 === events.length && !list.hasNextPage}
-              onClick={showOlder}
-            >
+            <Button size="xs" variant="default" disabled={isLast && !list.hasNextPage} onClick={showOlder}>
               {log.older}
             </Button>
             <Link to="/operator/log" search={{ stream: event.stream }} onClick={() => setOpened(-1)}>
