@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { newId } from '#app/commands/clock.js';
 import { tableStream, tenantStream } from '#app/domain/streams.js';
-import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
+import { addWebhook, approvedOrder, quickDelivery } from '../acceptance/export.js';
 import { appendByHand } from '../acceptance/logEvent.js';
 import { Receiver } from '../acceptance/receiver.js';
 import { type Service, startService } from '../acceptance/service.js';
@@ -58,7 +58,7 @@ async function otherIsServed(key: string): Promise<void> {
   exported += 1;
   // Each order before it has brought an item of its own.
   expect((await other().list('dyn_item')).meta.total).toBe(2 * exported - 1);
-  await approve(other(), (await validatedOrder(other())).order.id);
+  await approvedOrder(other());
   await receiver.received('/other', exported);
 }
 

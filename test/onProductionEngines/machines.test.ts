@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
-import { addWebhook, approve, quickDelivery, reaches, validatedOrder } from '../acceptance/export.js';
+import { addWebhook, approvedOrder, quickDelivery, reaches } from '../acceptance/export.js';
 import type { Answer } from '../acceptance/http.js';
 import { Receiver } from '../acceptance/receiver.js';
 import { PATIENT, Service } from '../acceptance/service.js';
@@ -110,9 +110,8 @@ describeProductionEngines(() => {
     const webhook = await addWebhook(one, receiver.url('/orders'));
     const orders: string[] = [];
     for (const client of [one, other, one, other]) {
-      const { order } = await validatedOrder(client);
-      await approve(client, order.id);
-      orders.push(order.id);
+      const orderId = await approvedOrder(client);
+      orders.push(orderId);
     }
     await receiver.received('/orders', orders.length);
     for (const id of orders) await reaches(one, id, 'submitted');

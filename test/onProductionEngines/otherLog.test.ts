@@ -2,7 +2,7 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
+import { addWebhook, approvedOrder, quickDelivery } from '../acceptance/export.js';
 import { Receiver } from '../acceptance/receiver.js';
 import { Service } from '../acceptance/service.js';
 import { ENGINE_START_MS } from '../engines/mongodb.js';
@@ -22,7 +22,7 @@ describeProductionEngines(() => {
       await first.start();
       // With the job is stored how far the log has been relayed.
       await addWebhook(acme, receiver.url('/hook'));
-      await approve(acme, (await validatedOrder(acme)).order.id);
+      await approvedOrder(acme);
       await receiver.received('/hook', 1);
       await first.stop();
       const [one, two] = [

@@ -1,6 +1,6 @@
 /** RabbitMQ goes away and comes back: approvals go on, their webhooks are sent later. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { approve, quickDelivery, reaches, validatedOrder, withWebhook } from '../acceptance/export.js';
+import { approve, approvedOrder, quickDelivery, reaches, validatedOrder, withWebhook } from '../acceptance/export.js';
 import { Receiver } from '../acceptance/receiver.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { describeEngine } from '../engines/describeEngine.js';
@@ -51,9 +51,8 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       await wait(1_000);
 
       await server.kill();
-      const during = await validatedOrder(acme());
-      await approve(acme(), during.order.id);
-      await reaches(acme(), during.order.id, 'submitted');
+      const duringId = await approvedOrder(acme());
+      await reaches(acme(), duringId, 'submitted');
       expect(await readiness()).toMatchObject(missing());
       expect(await metrics()).toMatch(/^engine_up\{engine="broker"\} 0$/m);
       expect(receiver.calls('/killed')).toHaveLength(1);
@@ -62,7 +61,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       const backAt = performance.now();
       const [, call] = await receiver.received('/killed', 2);
       expect(performance.now() - backAt).toBeLessThan(scaled(6_000));
-      expect(String(call?.body)).toContain(during.order.id);
+      expect(String(call?.body)).toContain(duringId);
       await service.becomesReady();
       const figures = await metrics();
       expect(figures).toMatch(/^engine_up\{engine="broker"\} 1$/m);
@@ -76,8 +75,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       await server.freeze();
       const hangs = wait(5_000);
       const startedAt = performance.now();
-      const { order } = await validatedOrder(acme());
-      await approve(acme(), order.id);
+      const orderId = await approvedOrder(acme());
       expect(performance.now() - startedAt).toBeLessThan(scaled(5_000));
       const [ready, figures] = await Promise.all([readiness(), metrics()]);
       expect(ready).toMatchObject({ status: 503, body: { checks: { broker: { ok: false } } } });
@@ -86,7 +84,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       await hangs;
       await server.thaw();
       const [call] = await receiver.received('/hangs', 1);
-      expect(String(call?.body)).toContain(order.id);
+      expect(String(call?.body)).toContain(orderId);
       await service.becomesReady();
     });
   });
@@ -95,9 +93,8 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
     await service.becomesReady();
     await withWebhook(acme(), receiver, '/full', async () => {
       await server.control('set_disk_free_limit', '1000GB');
-      const { order } = await validatedOrder(acme());
-      await approve(acme(), order.id);
-      await reaches(acme(), order.id, 'submitted');
+      const orderId = await approvedOrder(acme());
+      await reaches(acme(), orderId, 'submitted');
       // The server tells this to a publishing connection.
       while ((await readiness()).status === 200) await wait(100);
       expect(await readiness()).toMatchObject({
@@ -105,7 +102,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       });
       await server.control('set_disk_free_limit', '50MB');
       const [call] = await receiver.received('/full', 1);
-      expect(String(call?.body)).toContain(order.id);
+      expect(String(call?.body)).toContain(orderId);
       await service.becomesReady();
     });
   });
@@ -116,8 +113,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
     await service.start();
     expect(await readiness()).toMatchObject(missing());
     await withWebhook(acme(), receiver, '/late', async () => {
-      const { order } = await validatedOrder(acme());
-      await approve(acme(), order.id);
+      await approvedOrder(acme());
       await server.start();
       await receiver.received('/late', 1);
       await service.becomesReady();

@@ -98,22 +98,11 @@ describe('answers that count', () => {
     expect(receiver.connections).toBe(1);
   });
 
-  test('with many header fields: those that fit into 2 KB are kept, and no cookie', async () => {
-    const fields = [
-      'Set-Cookie: session=1',
-      `X-Long: ${'x'.repeat(2_048)}`,
-      ...Array(30).fill(`X-Many: ${'y'.repeat(90)}`),
-    ];
-    await open(
-      bytes(
-        `HTTP/1.1 200 OK\r\n__proto__: 1\r\n${fields.join('\r\n')}\r\nContent-Length: 0\r\nX-Id: 7\r\nX-ID: 8\r\n\r\n`,
-      ),
-    );
-    const kept = (await post())?.responseHeaders;
-    expect(kept).toEqual([
-      ['content-length', '0'],
-      ['x-id', '7, 8'],
-    ]);
+  test('with large header fields: those that fit into 2 KB are kept, and no cookie', async () => {
+    const long = `X-Long: ${'x'.repeat(2_048)}`;
+    const fields = ['__proto__: 1', 'Set-Cookie: session=1', long, 'Content-Length: 0', 'X-Id: 7', 'X-ID: 8'];
+    await open(bytes(`HTTP/1.1 200 OK\r\n${fields.join('\r\n')}\r\n\r\n`));
+    expect((await post())?.responseHeaders).toEqual(Object.entries({ 'content-length': '0', 'x-id': '7, 8' }));
   });
 
   test.each([

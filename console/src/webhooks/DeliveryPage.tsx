@@ -4,7 +4,7 @@ import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api, bodyOf, dataOf, type Schemas } from '../api/client';
+import { api, dataOf, type Schemas } from '../api/client';
 import { Act } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
@@ -28,14 +28,11 @@ export function DeliveryPage() {
     refetchInterval: ({ state }) => (state.data?.state === 'open' ? READ_EACH_MS : false),
   });
   const resend = async () => {
-    const { data } = await bodyOf(
+    const { delivery_id: id } = await dataOf(
       api.POST('/api/v1/platform/webhooks/{webhook_id}/deliveries/{delivery_id}/resend', { params: { path } }),
     );
     notifications.show({ message: text.webhooks.onItsWay });
-    await navigate({
-      to: '/webhooks/$webhookId/deliveries/$deliveryId',
-      params: { webhookId, deliveryId: data.delivery_id },
-    });
+    await navigate({ to: '/webhooks/$webhookId/deliveries/$deliveryId', params: { webhookId, deliveryId: id } });
   };
   return (
     <Loaded query={delivery}>

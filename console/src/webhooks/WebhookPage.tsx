@@ -94,9 +94,8 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
 function TestDialog({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }) {
   const text = useText().webhooks;
   const send = async (body: { event: Webhook['events'][number] }) => {
-    await bodyOf(
-      api.POST('/api/v1/platform/webhooks/{webhook_id}/test', { params: { path: { webhook_id: webhook.id } }, body }),
-    );
+    const params = { path: { webhook_id: webhook.id } };
+    await bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/test', { params, body }));
     notifications.show({ message: text.onItsWay });
   };
   return (
@@ -169,12 +168,10 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
     setAsked({ ...asked, [name]: value ?? undefined });
   const list = usePages(
     ['deliveries', webhook.id, asked],
-    async (cursor) =>
-      bodyOf(
-        api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries', {
-          params: { path: { webhook_id: webhook.id }, query: { ...asked, cursor } as object },
-        }),
-      ),
+    (cursor) => {
+      const params = { path: { webhook_id: webhook.id }, query: { ...asked, cursor } as object };
+      return bodyOf(api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries', { params }));
+    },
     { refetchInterval: READ_EACH_MS },
   );
   const choice = (name: 'state' | 'event', label: string, data: SelectProps['data'] = []) => (

@@ -54,11 +54,8 @@ it('an answer with a content coding, which was not asked for, is shown by its si
 
 it('§6.4: a delivery shows each attempt with its time, status, duration and the first part of the answer', async () => {
   const long = 'x'.repeat(5_000);
-  receiver.reply('/second', (nth) =>
-    nth === 1
-      ? { status: 500, body: `Oops ☕ ${long}`, headers: { 'x-id': '7', 'set-cookie': 's=1' } }
-      : { status: 200 },
-  );
+  const failure = { status: 500, body: `Oops ☕ ${long}`, headers: { 'x-id': '7', 'set-cookie': 's=1' } };
+  receiver.reply('/second', (nth) => (nth === 1 ? failure : { status: 200 }));
   const webhook = await addWebhook(acme(), receiver.url('/second'), { events: ['order.approved'] });
   const orderId = await approvedOrder(acme());
   const [only, ...others] = await ended(webhook, 1);
