@@ -2,13 +2,13 @@
 import { z } from 'zod';
 import { SUBJECT_KINDS } from '../domain/activity.js';
 import { ERASED, type Fields } from '../domain/assetTypes/fieldTypes.js';
-import { ACTIVITY_KINDS } from '../domain/eventTypes.js';
+import { ACTIVITY_KINDS, type ActivityKind } from '../domain/eventTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../domain/identity/scopes.js';
 import { MAX_ACTIVITY_ROWS, MAX_ENTRIES } from '../domain/limits.js';
 import { nameIn } from '../domain/order/document.js';
 import type { Condition } from '../ports/rowStore.js';
-import { type ActivityEntry, activityPage, isOperation } from '../queries/activity.js';
+import { type ActivityEntry, activityPage, isOperation, newestEntry } from '../queries/activity.js';
 import { cancellable, where } from '../queries/asking.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { type Acted, acted, namedActor } from './actors.js';
@@ -147,8 +147,11 @@ async function activityReply(api: Api, call: Call, cancellation: Cancellation): 
 /** The first of them that an order or a record has is its name. */
 const NAMES = ['customer_reference', 'sales_order_id', 'transport_reference', 'name', 'external_id', 'code'] as const;
 
-/** Adds what people call that of which an entry is. */
-async function named({ queries, rows }: Api, tenant: Tenant, entries: readonly ShownEntry[]) {
+/** The first name of what is no record. */
+const MADE: readonly ActivityKind[] = ['webhook.created', 'client.created', 'user.added'];
+
+/** Adds what people call that of which an entry is, or called it while it was there. */
+async function named({ queries, rows, commands }: Api, tenant: Tenant, entries: readonly ShownEntry[]) {
   const tableOf = ({ orderId, table }: ShownEntry) => (orderId === undefined ? table : tenant.orderModel);
   const subjectOf = ({ orderId, subject }: ShownEntry) => (orderId ?? subject?.id ?? '').toLowerCase();
   const found = new Map<string, Fields>();
@@ -159,24 +162,29 @@ async function named({ queries, rows }: Api, tenant: Tenant, entries: readonly S
     const records = recordsIn(texts.filter((text) => text !== null).join());
     const all = table === tenant.orderModel ? await withCustomers(queries.records, tenant, records) : records;
     for (const record of all) found.set(record.id, record);
-    // Others are called as they were when they were deleted.
+    // What was deleted is called as it was.
     for (const id of ids) {
       if (id === '' || found.has(id)) continue;
       const { versions } = await rows.versions({ tenant: tenant.name, space: table }, { id, limit: 1 });
       found.set(id, JSON.parse(versions[0]?.data ?? '{}'));
     }
   }
+  const nameNow = (id: string): string | undefined => {
+    const user = tenant.users.get(Number(id));
+    return (tenant.webhooks.get(id) ?? tenant.clients.get(id))?.name ?? (user && `${user.firstName} ${user.lastName}`);
+  };
+  for (const { subject } of entries) {
+    const { kind = 'record', id = '' } = subject ?? {};
+    if (kind === 'record' || found.has(id) || nameNow(id) !== undefined) continue;
+    const isErased = kind === 'user' && commands.eventStore.erasures?.isErasedUser(tenant.name, id);
+    const made = await newestEntry(rows, tenant.name, where({ subject_kind: kind, subject_id: id, kind: MADE }));
+    found.set(id, { name: isErased ? ERASED : String(made?.details?.name ?? '') });
+  }
   return entries.map((entry) => {
     const id = subjectOf(entry);
     const record = found.get(id) ?? {};
-    const name = NAMES.map((each) => nameIn(record, each)).find(Boolean);
-    const user = tenant.users.get(Number(id));
-    const kept = tenant.webhooks.get(id) ?? tenant.clients.get(id);
-    return {
-      ...entry,
-      name: name ?? kept?.name ?? (user && `${user.firstName} ${user.lastName}`),
-      customer: record.customer,
-    };
+    const name = NAMES.map((each) => nameIn(record, each)).find(Boolean) ?? nameNow(id);
+    return { ...entry, name, customer: record.customer };
   });
 }
 
