@@ -43,7 +43,7 @@ export function ApiClients() {
             none={<Empty action={add}>{text.none}</Empty>}
             heads={[
               { label: common.name, isText: true },
-              { label: text.scopes, isText: true },
+              { label: text.scopes },
               { label: text.lastUsed },
               { label: common.actions },
             ]}
@@ -85,7 +85,7 @@ function Actions({ client, onSecret }: ActionsProps) {
   const { name } = client;
   const path = { params: { path: { client_id: client.client_id } } };
   return (
-    <Group gap="xs">
+    <Group gap="xs" className="actions">
       <Opens label={common.edit}>{(close) => <ClientForm client={client} onClose={close} onAdded={onSecret} />}</Opens>
       <Asked
         label={text.rotate}

@@ -49,7 +49,7 @@ export function Users() {
                 <bdi key="email">{user.email}</bdi>,
                 user.roles.map((role) => text.users.role[role]).join(', '),
                 isAdmin && (
-                  <Group key="actions" gap="xs">
+                  <Group key="actions" gap="xs" className="actions">
                     <Opens label={text.common.edit}>
                       {(close) => <UserForm user={user} onClose={close} onInvited={onInvited} />}
                     </Opens>
