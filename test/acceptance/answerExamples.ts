@@ -4,14 +4,18 @@ const LONGEST_TEXT = 200;
 /** By name, since nothing else tells that they change. */
 const FIXED: { readonly [name: string]: unknown } = {
   date: 'Sat, 21 Nov 2026 09:30:00 GMT',
-  duration_ms: 21,
+  disk_free_bytes: 21_474_836_480,
   from_position: 1040,
   network: '192.0.2.7',
+  operator: 'eva',
   password: '…',
   position: 1042,
+  release: '1.0.0',
   to_position: 1042,
   used: 45_056,
 };
+const MEASURED = /_(ms|seconds|per_second)$|^(lag|deliveries_waiting)$/;
+const AT_WORK = { progress: { tenant: 'acme', tenants: 1, done: 512, of: 1042 }, tenants_behind: [], tenants: 1 };
 const CHANGING: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d/g, '2026-11-21$109:30:00'],
   [/\.\d{3}Z/g, '.000Z'],
@@ -36,6 +40,8 @@ export function exampleOf(answer: unknown): unknown {
     return same.length > LONGEST_TEXT ? `${same.slice(0, 22)}…` : same;
   };
   const shown = (part: unknown, name = ''): unknown => {
+    if (typeof part === 'number' && MEASURED.test(name)) return 21;
+    if (Object.hasOwn(AT_WORK, name)) return AT_WORK[name as keyof typeof AT_WORK];
     if (Array.isArray(part)) return part.slice(0, 1).map((each) => shown(each));
     if (typeof part === 'string') return FIXED[name] ?? textOf(part);
     if (typeof part !== 'object' || part === null) return part === null ? null : (FIXED[name] ?? part);

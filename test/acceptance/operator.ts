@@ -53,21 +53,21 @@ export class Operator {
   readonly document: Json;
   readonly #schemas: Schemas;
   readonly #service: Service;
-  /** Ids of the operations that were called with success. */
-  readonly called = new Set<string>(['operatorSignIn']);
+  /** The last answers of success, by the ids of operations. */
+  readonly answers: Map<string, unknown>;
 
-  private constructor(service: Service, token: string, document: Json) {
+  private constructor(service: Service, entered: Answer, document: Json) {
     this.#service = service;
-    this.token = token;
+    this.token = z.object({ data: z.looseObject({ token: z.string() }) }).parse(entered.body).data.token;
     this.document = document;
     this.#schemas = new Schemas(document);
+    this.answers = new Map([['operatorSignIn', entered.body]]);
   }
 
   static async of(service: Service): Promise<Operator> {
     const entered = await enter(service, await newLink(service));
     expect(entered.status).toBe(201);
-    const { token } = z.object({ data: z.looseObject({ token: z.string() }) }).parse(entered.body).data;
-    return new Operator(service, token, (await askAs(service, undefined, ['GET', '/openapi.json'])).body);
+    return new Operator(service, entered, (await askAs(service, undefined, ['GET', '/openapi.json'])).body);
   }
 
   /** @param route below the operator's path, as the document has it; `{id}` and the like are filled from `at` */
@@ -80,7 +80,8 @@ export class Operator {
     const answer = await askAs(this.#service, this.token, [method, path, body]);
     const documented = `${OPERATOR}${route}`;
     expect(this.#schemas.errorsOf(method.toLowerCase(), documented, answer)).toEqual([]);
-    if (answer.status < 300) this.called.add(this.document.paths[documented][method.toLowerCase()].operationId);
+    const { operationId } = this.document.paths[documented][method.toLowerCase()];
+    if (answer.status < 300) this.answers.set(operationId, answer.body);
     return answer;
   }
 
