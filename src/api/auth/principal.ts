@@ -14,7 +14,7 @@ import {
   type PermissionOfPeople,
   permissionsOfRoles,
   permissionsOfScopes,
-  ROLES_WITH,
+  rolesWith,
 } from '../../domain/identity/scopes.js';
 import { withTimeout } from '../../supervision/deadline.js';
 import type { Api } from '../deps.js';
@@ -212,7 +212,7 @@ async function authorizePerson(
   if (user === undefined && !(isAllowed && isSafe(req.method) && !withFirstPassword))
     throw forbidden(`The scope ${AUDIT_SCOPE} reads, and changes nothing.`);
   if (isAllowed || user === undefined) return;
-  const roles = ROLES_WITH[permission];
+  const roles = rolesWith(permission);
   void noteAccess(api, context, { type: 'RequestRefused', data: { userId: user.id, roles, times: 1 } });
   throw forbidden(`This needs the role ${roles.join(' or ')}.`);
 }

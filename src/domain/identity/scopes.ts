@@ -16,33 +16,30 @@ export type Scope = (typeof SCOPES)[number];
 export const scopeFor = (access: 'read' | 'write', supportingData: boolean): Scope =>
   `${access}:${supportingData ? 'reference_data' : 'order_data'}`;
 
-/** admin: settings. validator: saves, approves and rejects orders. auditor: reads everything, changes nothing. */
-export const ROLES = ['admin', 'validator', 'auditor'] as const;
-export type Role = (typeof ROLES)[number];
-
-/** Permissions of people, each with the roles that have it. */
-export const ROLES_WITH = {
-  users: ['admin', 'validator', 'auditor'],
-  validators: ['admin', 'validator'],
-  admins: ['admin'],
-  adminsAndAuditors: ['admin', 'auditor'],
-} as const satisfies { readonly [permission: string]: readonly Role[] };
-export type PermissionOfPeople = keyof typeof ROLES_WITH;
+/**
+ * The roles of people, each with its permissions. admin: settings. validator: saves, approves and rejects orders. auditor: reads
+ * everything, changes nothing.
+ */
+const PERMISSIONS_OF = {
+  admin: ['users', 'validators', 'admins', 'adminsAndAuditors'],
+  validator: ['users', 'validators'],
+  auditor: ['users', 'adminsAndAuditors'],
+} as const;
+export type Role = keyof typeof PERMISSIONS_OF;
+export type PermissionOfPeople = (typeof PERMISSIONS_OF)[Role][number];
+const isRole = (name: string): name is Role => Object.hasOwn(PERMISSIONS_OF, name);
+export const ROLES: readonly Role[] = Object.keys(PERMISSIONS_OF).filter(isRole);
 
 /** What an operation may need of its caller. `clients`: any API client of the tenant. */
 export type Permission = Scope | 'clients' | PermissionOfPeople | 'operators';
 
-const OF_PEOPLE = Object.keys(ROLES_WITH).filter(isOfPeople);
+export const rolesWith = (permission: string): readonly Role[] =>
+  ROLES.filter((role) => PERMISSIONS_OF[role].some((each) => each === permission));
 
-export function isOfPeople(permission: string): permission is PermissionOfPeople {
-  return Object.hasOwn(ROLES_WITH, permission);
-}
-
-const permissionsOfRole = (role: Role): readonly PermissionOfPeople[] =>
-  OF_PEOPLE.filter((permission) => (ROLES_WITH[permission] as readonly Role[]).includes(role));
+export const isOfPeople = (permission: string): permission is PermissionOfPeople => rolesWith(permission).length > 0;
 
 export const permissionsOfRoles = (roles: readonly Role[]): ReadonlySet<Permission> =>
-  new Set(roles.flatMap(permissionsOfRole));
+  new Set(roles.flatMap((role) => PERMISSIONS_OF[role]));
 
 /** Permissions of a token: one that audits reads what an auditor does. */
 export const permissionsOfScopes = (scopes: readonly Scope[]): ReadonlySet<Permission> =>
@@ -50,6 +47,6 @@ export const permissionsOfScopes = (scopes: readonly Scope[]): ReadonlySet<Permi
     'clients' as const,
     ...scopes,
     ...(scopes.includes(AUDIT_SCOPE)
-      ? [...SCOPES.filter((scope) => scope.startsWith('read:')), ...permissionsOfRole('auditor')]
+      ? [...SCOPES.filter((scope) => scope.startsWith('read:')), ...PERMISSIONS_OF.auditor]
       : []),
   ]);
