@@ -1,8 +1,7 @@
 /** Changes that wait for one table at the same time: what each of them is answered, and what is appended. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openApplication } from '#app/commands/application.js';
-import type { Caller, Commands } from '#app/commands/context.js';
-import { RequestDeadline } from '#app/commands/context.js';
+import { type Caller, type Commands, RequestDeadline } from '#app/commands/context.js';
 import { DecisionRecords, type Wanted, writeRecord } from '#app/commands/referenceTables/tableWriter.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
