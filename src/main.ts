@@ -18,9 +18,9 @@ import { TenantUsage } from './projections/tenantUsage.js';
 import { DeliveryQueries } from './queries/deliveries.js';
 import { RecordQueries } from './queries/records.js';
 import { startAuditTree } from './service/auditTree.js';
-import { askedOf, machineChecks } from './service/checks.js';
+import { askerOf, machineChecks } from './service/checks.js';
 import { openDiskReserve, prepareDataDirectory } from './service/dataDirectory.js';
-import { holdRows, useOwnDirectory } from './service/directoryUse.js';
+import { lockRows, useOwnDirectory } from './service/directoryUse.js';
 import {
   keptCheckpoint,
   openBroker,
@@ -143,7 +143,7 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
   if (!isEmbedded) await check('The rows', () => keptCheckpoint(config), 'MongoDB cannot be reached');
   else if (config.EVENTSTORE_URL !== undefined)
     log.info('the rows are files of this machine: several machines need MONGODB_URL');
-  if (isFollowing && isEmbedded) parts.add(await holdRows(config.DATA_DIR), (release) => release());
+  if (isFollowing && isEmbedded) parts.add(await lockRows(config.DATA_DIR), (release) => release());
   const following = isFollowing
     ? parts.add(
         startRowsThread({ ...config, acceptLog }, log, (news) => progress.tell(news)),
@@ -165,8 +165,8 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
   if (broker !== undefined) {
     const transport = parts.add(openTransport(config, policy), (each) => each.close());
     const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, queries });
-    const around = { logger: log, metrics: deliveryMetrics, tracer, acceptLog };
-    const deps = { commands, broker, transport, settings: webhookSettings(config), ...around };
+    const tools = { logger: log, metrics: deliveryMetrics, tracer, acceptLog };
+    const deps = { commands, broker, transport, settings: webhookSettings(config), ...tools };
     const held = heldWebhooks(config);
     if (held === undefined) parts.add(startWebhooks(deps), (each) => each.stop());
     else log.warn(`${heldSentence(held)} ${HOW_TO_RESUME}`);
@@ -176,7 +176,7 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
   const parked = () => parkedTenants(directory, progress);
   const [behind, rowsFailure] = [() => progress.behind(), () => following?.failure()];
   const running = { eventStore, rows: stored, broker, watch, parked, behind, rowsFailure };
-  const ask = askedOf([...ownChecks(running), ...machineChecks(config)]);
+  const ask = askerOf([...ownChecks(running), ...machineChecks(config)]);
   const tree = isApi ? parts.add(startAuditTree(config, log, metrics.registry), (each) => each.stop()) : undefined;
   const jobs = keepJobs({ rows: following?.run, log: tree?.run }, log);
   registerFigures(metrics.registry, config, { ...running, ask, jobs });

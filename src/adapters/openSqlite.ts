@@ -71,7 +71,7 @@ const LOCKS = {
  * if it is missing, and writes nothing.
  * @returns releases the lock; undefined if another connection is in the way
  */
-export function hold(file: string, how: keyof typeof LOCKS = 'exclusive'): (() => void) | undefined {
+export function lockFile(file: string, how: keyof typeof LOCKS = 'exclusive'): (() => void) | undefined {
   const db = openSqlite(file, { timeout: 0 });
   try {
     db.exec(LOCKS[how]);

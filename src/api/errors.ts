@@ -5,7 +5,7 @@ import {
   ConflictError,
   NotFoundError,
   NotSupportedError,
-  TryAgainError,
+  TryLaterError,
   ValidationError,
 } from '../commands/context.js';
 import { PreconditionFailedError } from '../commands/preconditions.js';
@@ -108,7 +108,7 @@ export function answerTo(error: unknown): Answer | undefined {
   if (error instanceof AnswerTooLargeError) return answer(413, 'The answer would be too large.', error.message);
   if (error instanceof DeadlineError) return answerOf(tryLater('The request took too long.', error.message));
   if (error instanceof TooManyWaitingError) return answerOf(tooManyRequests(error.message, 1));
-  if (error instanceof TryAgainError || error instanceof RowsUnavailableError)
+  if (error instanceof TryLaterError || error instanceof RowsUnavailableError)
     return answerOf(unavailable(error.message));
   if (error instanceof EventStoreUnavailableError) return answerOf(unavailable('The event log cannot be reached.'));
   return requestError(error);
@@ -124,7 +124,7 @@ function requestError(error: unknown): Answer | undefined {
   return answer(status, message, error.message);
 }
 
-const EXPECTED_FAILURES = [HttpError, TryAgainError, DeadlineError, RowsUnavailableError];
+const EXPECTED_FAILURES = [HttpError, TryLaterError, DeadlineError, RowsUnavailableError];
 
 /** Express's error handler. An unexpected error is logged; its answer shows only the request id. */
 export function errorHandler(log: Logger): ErrorRequestHandler {

@@ -6,7 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import { parse } from 'content-type';
 import express, { type Request, type Response } from 'express';
 import { ValidationError } from '../commands/context.js';
-import { DECIMAL_TEXT, isHeldByDouble } from '../domain/assetTypes/fieldTypes.js';
+import { DECIMAL_TEXT, isExactDouble } from '../domain/assetTypes/fieldTypes.js';
 import { MAX_DIGITS, MAX_JSON_DEPTH, MAX_JSON_NAMES, MAX_JSON_VALUES } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
 import { nextTurn } from '../supervision/waiting.js';
@@ -88,7 +88,7 @@ function toHttpError(error: unknown): unknown {
  * object of too many names, or a number with more digits than a double holds
  */
 export function parseJson(text: string): unknown {
-  const { names, long } = lookThrough(text);
+  const { names, long } = scanned(text);
   const value = parsed(text);
   if (long !== undefined)
     throw new ValidationError({
@@ -124,7 +124,7 @@ const LEAST_LONG = 15;
  * Throws as `parseJson`, as soon as a limit is passed.
  * @returns how many names the text has, and the first number that a double would round
  */
-function lookThrough(text: string) {
+function scanned(text: string) {
   let [names, values, level] = [0, 1, 0];
   /** Of the open object of each level. */
   const namesAt: number[] = [];
@@ -165,7 +165,7 @@ const NUMBER = /[-+.eE\d]+/y;
 /** The parser refuses what is not a number, such as the letter of `true`. */
 const isRounded = (number: string): boolean =>
   (number.length > LEAST_LONG || /[eE]/.test(number)) &&
-  (number.length > MAX_DIGITS || (DECIMAL_TEXT.test(number) && !isHeldByDouble(number)));
+  (number.length > MAX_DIGITS || (DECIMAL_TEXT.test(number) && !isExactDouble(number)));
 
 /** Index of the closing quote of the string that begins at `start`; the text's length if it is not closed. */
 function endOfString(text: string, start: number): number {

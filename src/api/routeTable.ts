@@ -7,10 +7,10 @@ import { changes } from './assets/changes.js';
 import { compare } from './assets/compare.js';
 import { history } from './assets/history.js';
 import { ASSETS_PATH, assetInfo } from './assets/info.js';
-import { operations } from './assets/operations.js';
 import { records } from './assets/records.js';
 import { clientReplay } from './assets/replay.js';
 import { synchronization } from './assets/synchronize.js';
+import { tableOperations } from './assets/tableOperations.js';
 import { authenticateClient, authenticateUser } from './auth/principal.js';
 import { discovery, forbidCaching, oauthErrorHandler, tokenEndpoint } from './auth/tokenEndpoint.js';
 import type { Audience } from './deps.js';
@@ -64,7 +64,7 @@ export const areas: readonly Area[] = [
       synchronization,
       records,
       assetInfo,
-      operations,
+      tableOperations,
       changes,
       compare,
       history,

@@ -136,7 +136,7 @@ type TreeKeeping = {
   readonly keys: CheckpointKeys;
   readonly places: CheckpointPlaces;
   /** One at a time: a checkpoint is signed between two slices, by others as well. */
-  readonly turns: PQueue;
+  readonly queue: PQueue;
   /** Milliseconds between two checkpoints; 0: none are made. */
   readonly everyMs: number;
   readonly onCheckpoint: (note: string) => void;
@@ -150,10 +150,10 @@ type TreeKeeping = {
 export async function keepTree(keeping: TreeKeeping, signal: AbortSignal): Promise<void> {
   const ending = new AbortController();
   const until = AbortSignal.any([signal, ending.signal]);
-  const { tree, turns } = keeping;
+  const { tree, queue } = keeping;
   const follow = async (): Promise<void> => {
     for await (const slice of tree.source.subscribe({ after: tree.position, signal: until }))
-      await turns.add(() => tree.add(slice));
+      await queue.add(() => tree.add(slice));
   };
   const running = [follow(), commitAndSign(keeping, until)];
   try {
@@ -166,15 +166,15 @@ export async function keepTree(keeping: TreeKeeping, signal: AbortSignal): Promi
 }
 
 async function commitAndSign(keeping: TreeKeeping, signal: AbortSignal): Promise<void> {
-  const { tree, keys, places, turns, everyMs, onCheckpoint, onContradiction } = keeping;
+  const { tree, keys, places, queue, everyMs, onCheckpoint, onContradiction } = keeping;
   let dueAt = 0;
   // The first one covers what was in the log at the start.
   const head = await tree.source.head();
   while (!signal.aborted) {
-    await turns.add(() => tree.commit());
+    await queue.add(() => tree.commit());
     if (everyMs > 0 && Date.now() >= dueAt && tree.position >= head) {
       try {
-        const note = await turns.add(() => makeCheckpoint(tree, keys, places));
+        const note = await queue.add(() => makeCheckpoint(tree, keys, places));
         if (note !== undefined) onCheckpoint(note);
         dueAt = note === undefined ? 0 : Date.now() + everyMs;
       } catch (error) {

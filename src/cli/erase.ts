@@ -1,6 +1,6 @@
 /** The command `erase`: personal data of the past that is no longer shown (GDPR article 17). */
 import { setTimeout as delay } from 'node:timers/promises';
-import { ERASURES_LOOKED_AT_EVERY_MS } from '../adapters/eventstore/everyStore.js';
+import { ERASURES_READ_MS } from '../adapters/eventstore/everyStore.js';
 import { tenantNow } from '../commands/identity/directoryWriter.js';
 import { MAX_REASON_LENGTH } from '../domain/limits.js';
 import { ERASURES_STREAM } from '../domain/streams.js';
@@ -43,7 +43,7 @@ export const erase = command({
       if (user !== undefined) await eraseUser(commands, by, { userId: Number(user), reason });
       const shown = await waitForRows(tools, tenant);
       // By then each running process knows it.
-      await delay(2 * ERASURES_LOOKED_AT_EVERY_MS);
+      await delay(2 * ERASURES_READ_MS);
       return { tenant, ...erased, erased: true, shown };
     });
   },

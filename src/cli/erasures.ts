@@ -31,7 +31,7 @@ type ErasedRecordName = Place & {
   readonly reason: string;
 };
 
-/** @throws NotFoundError, ValidationError, ConflictError; TryAgainError */
+/** @throws NotFoundError, ValidationError, ConflictError; TryLaterError */
 export async function eraseRecord(
   commands: DirectoryCommands,
   caller: Caller,

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { newId, now } from '../commands/clock.js';
-import { type Caller, NotFoundError, TryAgainError } from '../commands/context.js';
+import { type Caller, NotFoundError, TryLaterError } from '../commands/context.js';
 import { tenantNow } from '../commands/identity/directoryWriter.js';
 import type { WebhookCommands } from '../commands/webhooks/settings.js';
 import { type Config, readConfig } from '../config.js';
@@ -79,7 +79,7 @@ export const requireTenant = async ({ eventStore }: Tools, name: string): Promis
   await tenantNow({ eventStore }, name).catch((error: unknown) => {
     if (error instanceof NotFoundError) throw new UsageError(error.message);
     // It is parked.
-    if (!(error instanceof TryAgainError)) throw error;
+    if (!(error instanceof TryLaterError)) throw error;
   });
 };
 

@@ -35,10 +35,10 @@ export const restore = command({
     const { DATA_DIR } = config;
     refuseOtherEngine(config, directory);
     await prepareDataDirectory(config);
-    const held = (await readdir(DATA_DIR)).filter(isOwnEntry);
-    if (held.length > 0 && !replace)
+    const present = (await readdir(DATA_DIR)).filter(isOwnEntry);
+    if (present.length > 0 && !replace)
       throw new UsageError(
-        `${DATA_DIR} is not empty: it holds ${held.join(', ')}. Name another DATA_DIR, or add --replace, which keeps them beside it.`,
+        `${DATA_DIR} is not empty: it holds ${present.join(', ')}. Name another DATA_DIR, or add --replace, which keeps them beside it.`,
       );
     const use = await useDirectory(DATA_DIR, 'dynamic-assets restore', true);
     const draft = join(DATA_DIR, DRAFT);
@@ -47,7 +47,7 @@ export const restore = command({
       await mkdir(draft, { mode: 0o700 });
       const log = await copyInto(draft, directory);
       holdWebhooks({ DATA_DIR: draft });
-      const replaced = await putInPlace(DATA_DIR, draft, held);
+      const replaced = await putInPlace(DATA_DIR, draft, present);
       return { data_dir: DATA_DIR, log: log ?? null, replaced: replaced ?? null };
     } finally {
       await rm(draft, { recursive: true, force: true });
@@ -105,16 +105,16 @@ async function copyInto(draft: string, directory: string): Promise<LogProof | un
  * creating an empty one.
  * @returns where the previous files are; undefined if there were none
  */
-async function putInPlace(dataDir: string, draft: string, held: readonly string[]): Promise<string | undefined> {
+async function putInPlace(dataDir: string, draft: string, present: readonly string[]): Promise<string | undefined> {
   const aside =
-    held.length === 0 ? undefined : join(dataDir, `replaced-${new Date().toISOString().replaceAll(':', '')}`);
+    present.length === 0 ? undefined : join(dataDir, `replaced-${new Date().toISOString().replaceAll(':', '')}`);
   if (aside !== undefined) {
     await mkdir(aside, { mode: 0o700 });
-    if (held.includes(LOG_ID_FILE)) await copyFile(join(dataDir, LOG_ID_FILE), join(aside, LOG_ID_FILE));
+    if (present.includes(LOG_ID_FILE)) await copyFile(join(dataDir, LOG_ID_FILE), join(aside, LOG_ID_FILE));
   }
   if (existsSync(join(draft, LOG_ID_FILE))) await rename(join(draft, LOG_ID_FILE), join(dataDir, LOG_ID_FILE));
   else await rm(join(dataDir, LOG_ID_FILE), { force: true });
-  for (const name of held) {
+  for (const name of present) {
     // SQLite removes a database's auxiliary files when its last connection closes.
     const isThere = name !== LOG_ID_FILE && existsSync(join(dataDir, name));
     if (aside !== undefined && isThere) await rename(join(dataDir, name), join(aside, name));

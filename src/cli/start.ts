@@ -45,7 +45,7 @@ export const start = command({
     while ((await Promise.race([signal, service.replaced])) === undefined) {
       await service.stop().catch((err: unknown) => log.warn({ err }, 'not all of the service could be closed'));
       const begin = () => startService(samePort, log, roles);
-      const starting = retry(begin, { until: Date.now() + START_AGAIN_MS, backoff: BACKOFF, isTransient: () => true });
+      const starting = retry(begin, { until: Date.now() + RESTART_MS, backoff: BACKOFF, isTransient: () => true });
       const next = await Promise.race([signal, starting]);
       if (typeof next === 'string') process.exit(0);
       service = next;
@@ -56,7 +56,7 @@ export const start = command({
 });
 
 const BACKOFF = { firstMs: 500, longestMs: 10_000 };
-const START_AGAIN_MS = 600_000;
+const RESTART_MS = 600_000;
 
 function rolesIn(given: string): ReadonlySet<Role> {
   const names = commaSeparated(given);

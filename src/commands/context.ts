@@ -151,4 +151,4 @@ export class NotSupportedError extends Error {
 }
 
 /** No decision is possible now; trying again is safe. Becomes 503. */
-export class TryAgainError extends Error {}
+export class TryLaterError extends Error {}

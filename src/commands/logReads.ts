@@ -7,7 +7,7 @@ import type { EventStore, Position, RecordedEvent, Revision } from '../ports/eve
 import { RowsUnavailableError } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { nextTurn } from '../supervision/waiting.js';
-import { type Caller, type Commands, patience, TryAgainError } from './context.js';
+import { type Caller, type Commands, patience, TryLaterError } from './context.js';
 
 export type StreamReads = Pick<EventStore, 'readSlice'>;
 
@@ -50,7 +50,7 @@ const CATCH_UP_MS = 30_000;
 
 /**
  * Waits until they show everything of the tenant, or of this table, that was written so far, by any process.
- * @throws RowsUnavailableError while they are not shown at all; TryAgainError when it takes too long
+ * @throws RowsUnavailableError while they are not shown at all; TryLaterError when it takes too long
  */
 export async function untilShown(
   { eventStore, progress }: Pick<Commands, 'eventStore' | 'progress'>,
@@ -65,7 +65,7 @@ export async function untilShown(
   if (position === undefined || (await progress.waitFor(tenant, position, patience(caller, CATCH_UP_MS)))) return;
   const refusal = progress.refusal(tenant);
   if (refusal !== undefined) throw new RowsUnavailableError(refusal);
-  throw new TryAgainError(`The rows of ${table ?? tenant} have not caught up yet.`);
+  throw new TryLaterError(`The rows of ${table ?? tenant} have not caught up yet.`);
 }
 
 /** Events that are read at a time. Where none is the tenant's, it ends somewhere behind them. */

@@ -21,7 +21,7 @@ import {
 } from '../ports/eventStore.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
 import { nextTurn } from '../supervision/waiting.js';
-import { type Caller, type Commands, patience, TryAgainError } from './context.js';
+import { type Caller, type Commands, patience, TryLaterError } from './context.js';
 import { requireUnused } from './idempotency.js';
 import { type PagesOf, type StreamReads, streamPages } from './logReads.js';
 
@@ -145,7 +145,7 @@ const MAX_TOGETHER = 64;
 /**
  * Loads, decides, appends, and starts again when another writer was first; `at` of a decision is the time of its events.
  * @returns position 0 and no events when nothing changed
- * @throws TryAgainError when others were first each time; DeadlineError; what `load`, `decide` and the log throw
+ * @throws TryLaterError when others were first each time; DeadlineError; what `load`, `decide` and the log throw
  */
 export function writeStream<State, Event extends DomainEvent, Wanted = never>(
   log: LogAccess,
@@ -194,7 +194,7 @@ async function writeTogether<State, Event extends DomainEvent, Wanted>(
       for (const tell of outcomes) tell(appended.position);
       return;
     }
-    throw new TryAgainError('It is being written by many at once.');
+    throw new TryLaterError('It is being written by many at once.');
   } catch (error) {
     const isTooLarge = error instanceof AppendTooLargeError || error instanceof AnswerTooLargeError;
     // Nothing was stored. One by one, only those that are too large themselves fail.

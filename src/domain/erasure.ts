@@ -116,8 +116,8 @@ class Redaction {
   }
 
   /** An event's data or a part of it. Tables and ids that it does not name are those around it. */
-  #walk(data: Json, around: About): Json {
-    const { table = around.table, id = around.id } = data;
+  #walk(data: Json, outer: About): Json {
+    const { table = outer.table, id = outer.id } = data;
     const about = { table: String(table), id: String(id) };
     return mapped(data, (value, name) => this.#member(name, value, data, about));
   }

@@ -48,9 +48,9 @@ export const newestEntry = async (
 
 /** Kinds of activity that an undo takes back; with the undos, the operations on a table. */
 export const UNDOABLE: readonly ActivityKind[] = ['table.batch', 'table.clean_up', 'record.deleted'];
-export const OPERATIONS: readonly ActivityKind[] = [...UNDOABLE, 'table.undo'];
+export const TABLE_OPERATIONS: readonly ActivityKind[] = [...UNDOABLE, 'table.undo'];
 
-export const isOperation = ({ kind }: Pick<ActivityEntry, 'kind'>): boolean => OPERATIONS.includes(kind);
+export const isOperation = ({ kind }: Pick<ActivityEntry, 'kind'>): boolean => TABLE_OPERATIONS.includes(kind);
 
 /** The batch ids that an operation carried, or that a clean-up kept. */
 export const batchIdsOf = ({ details }: Pick<ActivityEntry, 'details'>): readonly string[] =>

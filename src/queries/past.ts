@@ -45,7 +45,7 @@ export function changeOf({ id, before, after }: Transition) {
   return { change, id, fields: Object.fromEntries(fields) } as const;
 }
 
-type AskedTransitions = {
+type TransitionsQuery = {
   /** Above the first position, not above the second. */
   readonly range: readonly [after: Position, until: Position];
   readonly behind?: Place | undefined;
@@ -59,7 +59,7 @@ type AskedTransitions = {
 export async function* transitionsIn(
   rows: Rows,
   space: SpaceRef,
-  { range, isLatest = false, ...asked }: AskedTransitions,
+  { range, isLatest = false, ...asked }: TransitionsQuery,
 ): AsyncGenerator<Transition> {
   const ended = statesOf(rows, space, { ...asked, ended: range, how: isLatest ? 'deleted' : undefined });
   const begun = statesOf(rows, space, { ...asked, begun: range, how: isLatest ? 'present' : undefined });

@@ -10,7 +10,7 @@ import {
   entriesOf,
   isOperation,
   newestEntry,
-  OPERATIONS,
+  TABLE_OPERATIONS,
   UNDOABLE,
 } from './activity.js';
 import { type Rows, roomFor, where } from './asking.js';
@@ -24,7 +24,7 @@ export type RecordHistoryEntry = ReturnType<typeof changeOf> & {
 
 /** Kinds of events that change records or parts. Other events of the same append are about an order, or a setting. */
 export const HISTORY_KINDS = ACTIVITY_KINDS.filter(
-  (kind) => OPERATIONS.includes(kind) || /^record\.|^order\.(created|part)/.test(kind),
+  (kind) => TABLE_OPERATIONS.includes(kind) || /^record\.|^order\.(created|part)/.test(kind),
 );
 
 /**
@@ -58,7 +58,7 @@ export async function recordHistory(
     return event === undefined ? [] : [{ ...difference, event }];
   });
   const done = entries.filter(({ event }) => isOperation(event)).map(({ event }) => event.correlationId);
-  const conditions = where({ table: space.space, kind: OPERATIONS, correlation_id: [...new Set(done)] });
+  const conditions = where({ table: space.space, kind: TABLE_OPERATIONS, correlation_id: [...new Set(done)] });
   const page =
     done.length === 0 ? undefined : await activityPage(rows, space.tenant, { conditions, limit: MAX_ENTRIES });
   const operationIn = ({ event }: RecordHistoryEntry) =>
@@ -67,7 +67,7 @@ export async function recordHistory(
 }
 
 /** The batch, the clean-up or the deletion whose first event has this revision. */
-export async function operationOf(rows: Rows, { tenant, space: table }: SpaceRef, revision: Revision) {
+export async function tableOperationOf(rows: Rows, { tenant, space: table }: SpaceRef, revision: Revision) {
   const at = (number: Revision) => newestEntry(rows, tenant, where({ table, revision: number, kind: UNDOABLE }));
   const [found, before] = [await at(revision), await at(revision - 1)];
   return before !== undefined && before.causationId === found?.causationId ? undefined : found;

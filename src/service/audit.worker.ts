@@ -49,7 +49,7 @@ const keys = await openCheckpointKeys(keyDirectory(config));
 const known = noteKeys(tree.log, keys);
 const places = { directory, published: config.CHECKPOINT_DIR };
 /** One at a time: events are proved, and checkpoints signed, between two slices. */
-const turns = new PQueue({ concurrency: 1 });
+const queue = new PQueue({ concurrency: 1 });
 const onCheckpoint = (checkpoint: string): void => thread.tellNews({ checkpoint });
 
 thread.serve(async (request, cancelling, tell) => {
@@ -75,7 +75,7 @@ async function verify(cancelling: AbortSignal, tell: (news: JobNews) => void): P
 }
 
 async function sign(cancelling: AbortSignal): Promise<Outcome> {
-  const signed = await turns.add(() => {
+  const signed = await queue.add(() => {
     cancelling.throwIfAborted();
     return signNow();
   });
@@ -100,7 +100,7 @@ async function answerTo(question: Question): Promise<TreeMessages['answer']> {
     if (signal.aborted || performance.now() > until) return undefined;
     await sleep(ASK_MS, signal);
   }
-  return turns.add(async () => {
+  return queue.add(async () => {
     tree.commit();
     const checkpoint = await checkpointFor(question);
     if (checkpoint === undefined || tree.size < checkpoint.size) return undefined;
@@ -124,11 +124,11 @@ async function checkpointFor(question: Question) {
 try {
   const everyMs = config.CHECKPOINT_MINUTES * 60_000;
   const onContradiction = ({ message }: Error): void => thread.tellNews({ contradiction: message });
-  await keepTree({ tree, keys, places, turns, everyMs, onCheckpoint, onContradiction }, signal);
+  await keepTree({ tree, keys, places, queue, everyMs, onCheckpoint, onContradiction }, signal);
 } catch (error) {
   fail(error);
 } finally {
-  await turns.onIdle();
+  await queue.onIdle();
   // Not before: what `keepTree` stores at its end would be taken for a whole tree.
   if (isDamaged) await clearTree(tree.index, directory);
   await log.close();

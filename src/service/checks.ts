@@ -23,7 +23,7 @@ export type Check = {
 export type AskChecks = (place: Check['where'][number]) => Promise<readonly Checked[]>;
 
 /** Asks all at once; never rejects. */
-export const askedOf =
+export const askerOf =
   (checks: readonly Check[]): AskChecks =>
   (place) =>
     Promise.all(checks.filter(({ where }) => where.includes(place)).map(checked));

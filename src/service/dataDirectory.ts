@@ -27,7 +27,7 @@ export const AUDIT = 'audit';
 /** Rows of tenants, in a file each. Made from the log. */
 export const ROWS = 'rows';
 /** Milliseconds between two looks at the free space of the disk. */
-const DISK_LOOKED_AT_EVERY_MS = 1_000;
+const DISK_CHECK_MS = 1_000;
 const OTHERS = 0o077;
 const STICKY = 0o1000;
 
@@ -104,13 +104,13 @@ export function openDiskReserve({ DATA_DIR, DISK_RESERVE, ...urls }: Config) {
   const measure = async (): Promise<void> => {
     ({ free } = await diskOf(DATA_DIR).catch(() => ({ free: Number.POSITIVE_INFINITY })));
   };
-  const looking = setInterval(() => void measure(), DISK_LOOKED_AT_EVERY_MS).unref();
+  const timer = setInterval(() => void measure(), DISK_CHECK_MS).unref();
   void measure();
   return {
     reserve: isUsed ? DISK_RESERVE : 0,
     get free() {
       return free;
     },
-    stop: async () => clearInterval(looking),
+    stop: async () => clearInterval(timer),
   };
 }

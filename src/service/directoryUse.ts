@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { hold } from '../adapters/openSqlite.js';
+import { lockFile } from '../adapters/openSqlite.js';
 import { type Config, ROLES, type Role } from '../config.js';
 import { sleep } from '../supervision/waiting.js';
 import { IN_USE } from './dataDirectory.js';
@@ -41,7 +41,7 @@ export type DirectoryUse = {
  */
 export async function useDirectory(directory: string, what: string, isExclusive: boolean): Promise<DirectoryUse> {
   mkdirSync(join(directory, IN_USE), { recursive: true, mode: 0o700 });
-  const release = await held(directory, 'directory', isExclusive ? 'exclusive' : 'shared');
+  const release = await locked(directory, 'directory', isExclusive ? 'exclusive' : 'shared');
   if (release === undefined)
     throw new DirectoryInUseError(
       `The data directory ${directory} is in use by ${described(directory).shown}: stop it first, or set DATA_DIR to another directory.`,
@@ -75,8 +75,8 @@ export function useOwnDirectory(config: Config, roles: ReadonlySet<Role>) {
  * @returns releases them
  * @throws DirectoryInUseError
  */
-export async function holdRows(directory: string): Promise<() => void> {
-  const release = await held(directory, 'rows', 'exclusive');
+export async function lockRows(directory: string): Promise<() => void> {
+  const release = await locked(directory, 'rows', 'exclusive');
   if (release !== undefined) return release;
   throw new DirectoryInUseError(
     `Another process writes the rows in ${directory}: without MONGODB_URL only one process may have the role projector.`,
@@ -86,7 +86,7 @@ export async function holdRows(directory: string): Promise<() => void> {
 /** The process that uses the directory now; of several, the one that came last. */
 export function userOf(directory: string): DirectoryUser | undefined {
   if (!existsSync(join(directory, IN_USE))) return undefined;
-  const release = hold(fileOf(directory, 'directory.lock'));
+  const release = lockFile(fileOf(directory, 'directory.lock'));
   release?.();
   return release === undefined ? described(directory) : undefined;
 }
@@ -94,10 +94,10 @@ export function userOf(directory: string): DirectoryUser | undefined {
 const fileOf = (directory: string, name: string): string => join(directory, IN_USE, name);
 
 /** @returns undefined if another process holds it for all this time */
-async function held(directory: string, name: 'directory' | 'rows', how: 'exclusive' | 'shared') {
+async function locked(directory: string, name: 'directory' | 'rows', how: 'exclusive' | 'shared') {
   const until = performance.now() + ASKED_WITHIN_MS;
   for (;;) {
-    const release = hold(fileOf(directory, `${name}.lock`), how);
+    const release = lockFile(fileOf(directory, `${name}.lock`), how);
     if (release !== undefined || performance.now() >= until) return release;
     await sleep(RETRY_MS);
   }

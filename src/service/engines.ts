@@ -9,7 +9,7 @@ import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
 import { withCurrentEvents } from '../adapters/eventstore/everyStore.js';
 import { refuseDamagedLog } from '../adapters/eventstore/sqlite/logFile.js';
 import { openSqliteEventStore } from '../adapters/eventstore/sqlite/store.js';
-import { damageOf, hold, removeDatabase } from '../adapters/openSqlite.js';
+import { damageOf, lockFile, removeDatabase } from '../adapters/openSqlite.js';
 import { openRowReads as openSqliteRowReads } from '../adapters/rows/sqlite/reads.js';
 import {
   keptCheckpoint as keptInSqlite,
@@ -95,7 +95,7 @@ export function removeDamaged(config: Config, hasJobs: boolean, log: Logger): vo
   const file = join(DATA_DIR, 'broker.db');
   if (!hasJobs || RABBITMQ_URL !== undefined || !existsSync(file)) return;
   // Another process would go on with the jobs in a file that is removed.
-  const release = hold(file);
+  const release = lockFile(file);
   if (release === undefined) return;
   release();
   const damage = damageOf(file);
@@ -133,7 +133,7 @@ type OpenRowWriter = {
 };
 
 /** Before tenants that another process has begun to write are followed again. */
-const FOLLOW_AGAIN_MS = 500;
+const FOLLOW_RETRY_MS = 500;
 
 /** @param owner names the process, where several share the tenants */
 export async function openRowWriter(config: Config, owner: string): Promise<OpenRowWriter> {
@@ -166,7 +166,7 @@ export async function openRowWriter(config: Config, owner: string): Promise<Open
         } catch (error) {
           if (!(error instanceof OtherWriterError)) throw error;
           // Its share is known by then.
-          await sleep(FOLLOW_AGAIN_MS, signal);
+          await sleep(FOLLOW_RETRY_MS, signal);
         }
       }
     },

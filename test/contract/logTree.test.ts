@@ -140,7 +140,7 @@ test('a kept tree follows the log, and signs it as often as it is told', async (
       tree,
       keys: await keys(),
       places: PLACES(),
-      turns: new PQueue({ concurrency: 1 }),
+      queue: new PQueue({ concurrency: 1 }),
       everyMs: 50,
       onCheckpoint: (note) => notes.push(note),
       onContradiction: (error) => {

@@ -20,7 +20,7 @@ import {
 } from '../../ports/eventStore.js';
 import { nextTurn } from '../../supervision/waiting.js';
 
-export const ERASURES_LOOKED_AT_EVERY_MS = 500;
+export const ERASURES_READ_MS = 500;
 
 /** Events of a subscription's slice, unless it asks for others. */
 export const DEFAULT_SLICE_COUNT = 500;
@@ -131,7 +131,7 @@ export async function withCurrentEvents(log: EventLog, types: EventTypes): Promi
 
   const { erasures, readOn } = await erasuresOf(eventStoreOf(log));
   // The log may be away for a while; its readers report that.
-  const looking = setInterval(() => void readOn().catch(() => undefined), ERASURES_LOOKED_AT_EVERY_MS).unref();
+  const timer = setInterval(() => void readOn().catch(() => undefined), ERASURES_READ_MS).unref();
   // Not every log lists the types of its events.
   const current = mapped(log, (event) => {
     const stored = { type: event.type, schemaVersion: event.metadata.schemaVersion };
@@ -142,7 +142,7 @@ export async function withCurrentEvents(log: EventLog, types: EventTypes): Promi
     ...current,
     erasures,
     async close() {
-      clearInterval(looking);
+      clearInterval(timer);
       await log.close();
     },
   };

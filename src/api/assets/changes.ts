@@ -9,7 +9,7 @@ import { ACTIVITY_KINDS } from '../../domain/eventTypes.js';
 import { MAX_RECORDS } from '../../domain/limits.js';
 import { ACTIVITY } from '../../domain/spaces.js';
 import type { SpaceRef } from '../../ports/rowStore.js';
-import { entryOf, newestEntry, OPERATIONS } from '../../queries/activity.js';
+import { entryOf, newestEntry, TABLE_OPERATIONS } from '../../queries/activity.js';
 import { cancellable, type Rows, rowText, where } from '../../queries/asking.js';
 import { type ChangesPage, changedAt, changesAfter } from '../../queries/past.js';
 import type { Api } from '../deps.js';
@@ -55,7 +55,7 @@ async function cursorOf(rows: Rows, { tenant, space }: SpaceRef, [until, n]: Pla
   return n === null ? last.eventId : `${last.eventId}.${n}`;
 }
 
-const OF_RECORDS = ACTIVITY_KINDS.filter((kind) => kind.startsWith('record.') || OPERATIONS.includes(kind));
+const OF_RECORDS = ACTIVITY_KINDS.filter((kind) => kind.startsWith('record.') || TABLE_OPERATIONS.includes(kind));
 
 const gone = (): HttpError =>
   new HttpError(

@@ -11,7 +11,7 @@ import {
   findField,
   isSortable,
 } from '../../domain/assetTypes/assetType.js';
-import { DECIMAL_TEXT, fieldRules, isHeldByDouble, Refusal } from '../../domain/assetTypes/fieldTypes.js';
+import { DECIMAL_TEXT, fieldRules, isExactDouble, Refusal } from '../../domain/assetTypes/fieldTypes.js';
 import { MAX_FILTER_VALUES, MAX_SORT_TERMS, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Sort } from '../../ports/rowStore.js';
@@ -247,7 +247,7 @@ function typedValue(name: string, { type, format }: ComparedField, text: string)
 function bodyValue(type: AssetField['type'], text: string): string | number | boolean {
   if (type === 'Boolean' && (text === 'true' || text === 'false')) return text === 'true';
   // What a double does not hold is refused as the text that it is.
-  return type === 'Integer' && DECIMAL_TEXT.test(text) && isHeldByDouble(text) ? Number(text) : text;
+  return type === 'Integer' && DECIMAL_TEXT.test(text) && isExactDouble(text) ? Number(text) : text;
 }
 
 /** Splits at commas; `\,` is a literal comma. An empty value would match everything, so it is refused. */

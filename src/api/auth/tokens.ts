@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { type SecretBox, TryAgainError, UnopenableSecretError } from '../../commands/context.js';
+import { type SecretBox, TryLaterError, UnopenableSecretError } from '../../commands/context.js';
 import { openedKey, type SigningKey } from '../../commands/identity/signingKeys.js';
 import type { Config } from '../../config.js';
 import { permissionsOfScopes, SCOPES } from '../../domain/identity/scopes.js';
@@ -80,11 +80,11 @@ export class TokenService {
     this.#verifiedBy = keys.stored();
   }
 
-  /** @throws TryAgainError when this process can open no key */
+  /** @throws TryLaterError when this process can open no key */
   issue<K extends Kind>(kind: K, subject: string, claims: IssuedClaims<K>): IssuedToken {
     // While this process cannot open the latest key, an earlier one signs.
     const [key] = this.#verifying();
-    if (key === undefined) throw new TryAgainError('This process has no key that signs tokens.');
+    if (key === undefined) throw new TryLaterError('This process has no key that signs tokens.');
     const id = randomUUID();
     const expiresIn = {
       client: this.config.TOKEN_TTL_SECONDS,

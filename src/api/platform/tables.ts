@@ -9,9 +9,9 @@ import { history } from '../assets/history.js';
 import { assetInfo } from '../assets/info.js';
 import { CURSOR, LIST_PARAMETERS, SEARCH } from '../assets/listQuery.js';
 import { AT } from '../assets/moments.js';
-import { operations } from '../assets/operations.js';
 import { records } from '../assets/records.js';
 import { BATCH_EXAMPLE, batchOf, synchronization } from '../assets/synchronize.js';
+import { tableOperations } from '../assets/tableOperations.js';
 import * as json from '../openapi/schema.js';
 import { EDIT, listReply, type Operation, pathText, READ, type Resource, WRITE } from '../routes/operation.js';
 
@@ -96,5 +96,5 @@ const ofPeople: Resource = {
 /** A batch comes before `assets/:id`, which would match it. */
 export const tables: readonly Resource[] = [
   ofPeople,
-  ...[synchronization, operations, compare, history, assetInfo, records].map(forPeople),
+  ...[synchronization, tableOperations, compare, history, assetInfo, records].map(forPeople),
 ];

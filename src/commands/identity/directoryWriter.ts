@@ -6,7 +6,7 @@ import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { DeadlineError, withTimeout } from '../../supervision/deadline.js';
 import { messageOf } from '../../supervision/files.js';
-import { type Caller, type Commands, ConflictError, NotFoundError, patience, TryAgainError } from '../context.js';
+import { type Caller, type Commands, ConflictError, NotFoundError, patience, TryLaterError } from '../context.js';
 import type { StreamReads } from '../logReads.js';
 import { known } from '../tables.js';
 import { type Change, type LogAccess, loadStream, writeStream } from '../writeStream.js';
@@ -20,9 +20,9 @@ export type DirectoryCommands = LogAccess & {
 /** Changes of directory streams that wait for their turn, by stream. */
 export type DirectoryChanges = Map<string, Change<OwnTenant | undefined, DirectoryEvent>[]>;
 
-/** The tenant as its own stream and one more of its directory streams say. @throws TryAgainError if it is parked */
+/** The tenant as its own stream and one more of its directory streams say. @throws TryLaterError if it is parked */
 async function loadTenant(reads: StreamReads, tenant: string, stream: string, cancellation?: Cancellation) {
-  let parked: TryAgainError | undefined;
+  let parked: TryLaterError | undefined;
   const evolve = (state: OwnTenant | undefined, event: RecordedEvent): OwnTenant | undefined => {
     const { id, type, data, metadata, position } = event;
     // A parked tenant can be deleted.
@@ -30,7 +30,7 @@ async function loadTenant(reads: StreamReads, tenant: string, stream: string, ca
     try {
       return evolveTenant(state, { type, data } as DirectoryEvent, metadata.occurredAt, position);
     } catch (error) {
-      parked = new TryAgainError(
+      parked = new TryLaterError(
         `The tenant is parked: ${type} (${id}) of the stream ${event.stream} could not be applied: ${messageOf(error)} Nothing is lost: a release with a fix goes on from there.`,
       );
       return state;
@@ -50,7 +50,7 @@ export type DirectoryChange = {
   readonly tenant: Tenant | undefined;
 };
 
-/** A command on the directory. Each throws NotFoundError for an unknown or a deleted tenant; TryAgainError for a parked one. */
+/** A command on the directory. Each throws NotFoundError for an unknown or a deleted tenant; TryLaterError for a parked one. */
 export type DirectoryWrite<Args extends readonly unknown[], Answer = unknown> = (
   commands: DirectoryCommands,
   caller: Caller,
@@ -89,7 +89,7 @@ export const writeTenant: DirectoryWrite<[string, Decide<[Tenant?]>]> = async (c
 const tenantAfter = (before: OwnTenant | undefined, events: readonly DirectoryEvent[], at: string, position = 0) =>
   events.reduce((tenant, event) => evolveTenant(tenant, event, at, position), before && ownCopy(before));
 
-/** A tenant as the log has it now, for processes without a directory. @throws NotFoundError; TryAgainError if it is parked */
+/** A tenant as the log has it now, for processes without a directory. @throws NotFoundError; TryLaterError if it is parked */
 export async function tenantNow(log: Pick<LogAccess, 'eventStore'>, tenant: string, stream = tenantStream(tenant)) {
   const { state } = await loadTenant(log.eventStore, tenant, stream);
   if (state === undefined || state.deleted) throw new NotFoundError(`There is no tenant ${tenant}.`);

@@ -132,11 +132,11 @@ export async function authenticateUser(
   directory: TenantDirectory,
   tenantName: string,
   email: string,
-  givenPassword: string,
+  tried: string,
   cancellation?: Cancellation,
 ): Promise<User | undefined> {
   const users = directory.tenant(tenantName)?.users.values() ?? [];
   const user = [...users].find((candidate) => candidate.email === email.toLowerCase());
-  const matches = await passwordMatches(tenantName, givenPassword, user?.passwordHash ?? NOBODYS_HASH, cancellation);
+  const matches = await passwordMatches(tenantName, tried, user?.passwordHash ?? NOBODYS_HASH, cancellation);
   return matches ? user : undefined;
 }

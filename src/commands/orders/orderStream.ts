@@ -39,7 +39,7 @@ export type WrittenOrder = { readonly position: Position; readonly order: Order 
 export type OrderChange = (order: Order) => Decide | Promise<Decide>;
 type Decide = (at: string) => OrderDecision;
 
-/** @throws NotFoundError, ValidationError, ConflictError, TryAgainError */
+/** @throws NotFoundError, ValidationError, ConflictError, TryLaterError */
 export async function writeOrder(
   commands: Application,
   caller: Caller,

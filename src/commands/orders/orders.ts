@@ -11,7 +11,7 @@ import {
 } from '../../domain/order/decide.js';
 import { type AssetTypes, childrenIn } from '../../domain/order/document.js';
 import type { PartsChange } from '../../domain/order/events.js';
-import { type Order, orderAlone } from '../../domain/order/order.js';
+import { bareOrder, type Order } from '../../domain/order/order.js';
 import { decideParts, hasParts, namedId, partLists, withoutParts } from '../../domain/order/parts.js';
 import type { Application, TableWrite } from '../application.js';
 import { type Caller, ValidationError, type WrittenRecord } from '../context.js';
@@ -40,7 +40,7 @@ export function writtenOrder(
   order: Order,
   body?: unknown,
 ): Omit<WrittenRecord, 'position'> {
-  const { order: record, parts } = orderAlone(assetTypes, id, order);
+  const { order: record, parts } = bareOrder(assetTypes, id, order);
   if (!hasParts(assetType, body)) return { id, record };
   const children = childrenIn(parts, assetTypes);
   const listsOf = (type: AssetType, ofId: string): NonNullable<WrittenRecord['lists']> =>

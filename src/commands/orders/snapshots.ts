@@ -6,7 +6,7 @@ import { MAX_COUNTED_PARTS } from '../../domain/limits.js';
 import { TO_DO } from '../../domain/order/decide.js';
 import { isReference, nameIn, wholeOrder } from '../../domain/order/document.js';
 import type { ExportSnapshot, SnapshotPart } from '../../domain/order/events.js';
-import { type Order, orderAlone } from '../../domain/order/order.js';
+import { bareOrder, type Order } from '../../domain/order/order.js';
 import { partLists } from '../../domain/order/parts.js';
 import type { RecordQueries } from '../../queries/records.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
@@ -22,7 +22,7 @@ export async function exportSnapshot(
   orderId: string,
   order: Order,
 ): Promise<ExportSnapshot> {
-  const snapshot = orderAlone(tenant.assetTypes, orderId, order);
+  const snapshot = bareOrder(tenant.assetTypes, orderId, order);
   return { ...snapshot, related: await relatedRecords(records, tenant, [snapshot]) };
 }
 

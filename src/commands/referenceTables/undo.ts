@@ -7,7 +7,7 @@ import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import { undo } from '../../domain/referenceTable/undo.js';
 import type { Position } from '../../ports/eventStore.js';
 import { cancellable, recordOf } from '../../queries/asking.js';
-import { doneBy, operationOf } from '../../queries/recordHistory.js';
+import { doneBy, tableOperationOf } from '../../queries/recordHistory.js';
 import type { TableWrite } from '../application.js';
 import { parseBody } from '../body.js';
 import { NotFoundError } from '../context.js';
@@ -48,7 +48,7 @@ export async function undoOperation(
   const revision = NUMBER.test(operationId) ? Number(operationId) : -1;
   let result: Omit<UndoResult, 'position'> = { restored: 0, deleted: 0, left: [] };
   const read = async () => {
-    const operation = await operationOf(rows, space, revision);
+    const operation = await tableOperationOf(rows, space, revision);
     if (operation === undefined)
       throw new NotFoundError(`There is no batch, clean-up or deletion ${operationId} on ${assetType.name}.`);
     const { transitions, next } = await doneBy(rows, space, operation, after === undefined ? undefined : [position, n]);

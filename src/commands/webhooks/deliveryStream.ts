@@ -68,7 +68,7 @@ export async function loadDelivery(
 /**
  * Decides on the loaded delivery, and appends; when another process was first, loads it again.
  * @returns the delivery after that, and whether anything was appended
- * @throws TryAgainError
+ * @throws TryLaterError
  */
 export async function writeDelivery(
   log: LogAccess,

@@ -73,7 +73,7 @@ export const DECIMAL_TEXT = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s
 const significantDigits = (number: string): string => number.replace(/[eE].*|\D/g, '').replace(/^0+|0+$/g, '');
 
 /** Whether a double keeps all digits of the number. @param number matches DECIMAL_TEXT */
-export const isHeldByDouble = (number: string): boolean =>
+export const isExactDouble = (number: string): boolean =>
   significantDigits(number) === significantDigits(String(Number(number)));
 
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -130,7 +130,7 @@ function readDecimal(value: unknown): number | Refusal {
   if (source.length > MAX_DIGITS) return TOO_MANY_DIGITS;
   if (!DECIMAL_TEXT.test(source)) return NO_NUMBER;
   if (significantDigits(source).length > DECIMAL_MAX_DIGITS) return TOO_MANY_DIGITS;
-  return isHeldByDouble(source)
+  return isExactDouble(source)
     ? Number(source) || 0
     : new Refusal('must not be so large, or so close to 0, that it would be rounded.');
 }

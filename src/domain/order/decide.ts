@@ -17,7 +17,7 @@ import {
   type PartsChange,
   type StatusChange,
 } from './events.js';
-import { evolve, type Order, orderAlone } from './order.js';
+import { bareOrder, evolve, type Order } from './order.js';
 import { tooManyParts, UNKNOWN_PART, withDescendants } from './parts.js';
 
 /** `invalid` is about the body (422); `conflict` is about the state the order is in (409). */
@@ -115,7 +115,7 @@ export function saveOrder(
   const decision = updateOrder(order, orderId, { ...input, fields: { ...fields, processing_status: status } }, parts);
   if (status === 'saved' || decision.kind !== 'accepted') return decision;
   const saved = decision.events.reduce((state, event) => evolve(state, event, { id: '', at: '' }), order);
-  const { problems } = wholeOrder(orderAlone(assetTypes, orderId, saved), assetTypes);
+  const { problems } = wholeOrder(bareOrder(assetTypes, orderId, saved), assetTypes);
   const missing = problems.filter(({ code }) => code === 'missing');
   return missing.length > 0 ? { kind: 'invalid', errors: errorsOf(missing) } : decision;
 }

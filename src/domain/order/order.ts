@@ -84,7 +84,7 @@ export const orderView = (assetType: Pick<AssetType, 'fields'>, id: string, orde
   recordView(assetType, { id, ...order, fields: { ...order.fields, processing_status: order.status } });
 
 /** The order and its parts, without the records that they name. */
-export function orderAlone(assetTypes: AssetTypes, id: string, order: Order): ExportSnapshot {
+export function bareOrder(assetTypes: AssetTypes, id: string, order: Order): ExportSnapshot {
   const typeOf = (table: string) => assetTypes.get(table) ?? { fields: [] };
   const shown = (part: OrderPart) => ({ table: part.table, record: recordView(typeOf(part.table), part) });
   const parts = [...order.parts.values()].map(shown);

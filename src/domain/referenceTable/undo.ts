@@ -15,7 +15,7 @@ import { type BatchUndone, packIds } from './events.js';
 export type Done = { readonly before?: KnownRecord | undefined; readonly after?: KnownRecord | undefined };
 
 /** A record that an undo leaves alone: it has changed or was deleted since, or another record has its key. */
-type LeftAlone = {
+type Unrestored = {
   readonly id: string;
   readonly key: string;
   readonly reason: 'changed' | 'deleted' | 'key_taken';
@@ -29,7 +29,7 @@ type LeftAlone = {
 export function undo(assetType: AssetType, undoes: number, done: readonly Done[], known: KnownRecords) {
   const restored: BatchChange[] = [];
   const deleted: string[] = [];
-  const left: LeftAlone[] = [];
+  const left: Unrestored[] = [];
   for (const { before, after } of done) {
     const { id, fields } = before ?? after ?? { id: '', fields: {} };
     const key = uniqueKeyOf(assetType, fields);

@@ -1,5 +1,5 @@
 /** The one way into the log: what was read is what the append insists on, and others who write are no loss. */
-import { TryAgainError } from '#app/commands/context.js';
+import { TryLaterError } from '#app/commands/context.js';
 import { type DomainEvent, loadStream, MAX_ATTEMPTS, NO_STREAM, writeStream } from '#app/commands/writeStream.js';
 import { caller } from '../../contract/eventStoreFixtures.js';
 import { LogInMemory } from './logInMemory.js';
@@ -50,7 +50,7 @@ test('where others are first each time it is tried so often, then refused as saf
     decisions += 1;
     log.beforeAppend(STREAM, other);
   });
-  await expect(written).rejects.toThrow(new TryAgainError('It is being written by many at once.'));
+  await expect(written).rejects.toThrow(new TryLaterError('It is being written by many at once.'));
   expect(decisions).toBe(MAX_ATTEMPTS);
 });
 

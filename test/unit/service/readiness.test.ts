@@ -1,6 +1,6 @@
 /** Whether the service says that it is ready, while engines and tenants come and go. */
 import type { Progress } from '#app/projections/progress.js';
-import { askedOf } from '#app/service/checks.js';
+import { askerOf } from '#app/service/checks.js';
 import { ownChecks, readiness, watchRows } from '#app/service/health.js';
 
 describe('readiness', () => {
@@ -25,7 +25,7 @@ describe('readiness', () => {
     };
     const watch = watchRows({ head: async () => HEAD }, progress);
     const own = { watch, parked: () => [], behind: () => behind, rowsFailure: () => failure } as never;
-    ask = readiness(askedOf(ownChecks(own).filter(({ name }) => name === 'projections')));
+    ask = readiness(askerOf(ownChecks(own).filter(({ name }) => name === 'projections')));
   });
 
   test('comes when all rows have caught up with the log, also those of tenants that are filled', async () => {

@@ -17,10 +17,10 @@ import type { Session } from './session.js';
 
 const PING_TIMEOUT_MS = 3_000;
 /** How often a process finds out whether it leads now. */
-const LEAD_AGAIN_MS = 1_000;
+const LEADER_CHECK_MS = 1_000;
 /** A process that reads a checkpoint holds it for some milliseconds, so none is looked for this often, 40 ms apart. */
 const CHECKPOINT_READS = 25;
-const READ_AGAIN_MS = 40;
+const READ_RETRY_MS = 40;
 
 export type RabbitMqBrokerOptions = {
   /**
@@ -73,7 +73,7 @@ export async function openRabbitMqBroker({ url, onTrouble = warn }: RabbitMqBrok
           // Taken, so others do not see it; it goes back with the channel.
           const found = await session.withChannel((channel) => channel.get(queue));
           if (found !== false) return JSON.parse(found.content.toString());
-          await sleep(READ_AGAIN_MS);
+          await sleep(READ_RETRY_MS);
         }
         return { position: 0 };
       });
@@ -153,7 +153,7 @@ async function elected(
   await channel.consume(queue, (taken) => (taken === null ? lost : leads).abort(), { noAck: true });
   const decided = AbortSignal.any([ending, leads.signal]);
   for (;;) {
-    await sleep(LEAD_AGAIN_MS, decided);
+    await sleep(LEADER_CHECK_MS, decided);
     if (decided.aborted) return;
     await stand();
   }

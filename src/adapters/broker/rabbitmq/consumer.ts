@@ -17,14 +17,14 @@ import { delayedCopy, deliveriesOf, idOf, type Outgoing } from './messages.js';
  * With RabbitMQ: messages that wait in a process's memory for each that may be in flight, put off for a moment or taken
  * ahead.
  */
-const HELD_PER_MESSAGE_IN_FLIGHT = 4;
+const POSTPONED_PER_MESSAGE_IN_FLIGHT = 4;
 
 /** Between attempts to consume while the server refuses. */
 const CONSUME_BACKOFF = { firstMs: 1_000, longestMs: 5_000 };
 /** Between attempts to store a message's replacement. */
 const STORE_RETRY_MS = 1_000;
 /** Longer delays wait on the server. */
-const LONGEST_HELD_MS = 2_000;
+const LONGEST_POSTPONED_MS = 2_000;
 /** The server closes a channel with a message that is not acknowledged for half an hour. */
 const LONGEST_UNACKNOWLEDGED_MS = 60_000;
 
@@ -44,7 +44,7 @@ export class Consumer {
   readonly #running = new Set<Promise<void>>();
   readonly #handlers: PQueue;
   /** Messages that are put off for a moment. */
-  #held = 0;
+  #postponed = 0;
 
   constructor(private readonly options: ConsumerOptions) {
     this.#handlers = new PQueue({ concurrency: options.concurrency });
@@ -52,11 +52,11 @@ export class Consumer {
 
   /** Of the messages that this process has taken. */
   get depth(): QueueDepth {
-    return { ready: this.#handlers.size, delayed: this.#held, inFlight: this.#handlers.pending };
+    return { ready: this.#handlers.size, delayed: this.#postponed, inFlight: this.#handlers.pending };
   }
 
-  get #mostHeld(): number {
-    return this.options.concurrency * HELD_PER_MESSAGE_IN_FLIGHT;
+  get #mostPostponed(): number {
+    return this.options.concurrency * POSTPONED_PER_MESSAGE_IN_FLIGHT;
   }
 
   /** Resolves when the signal has ended it and no handler is running. Does not reject while the server is away. */
@@ -84,7 +84,7 @@ export class Consumer {
     const ended = new Promise((resolve) => ending.addEventListener('abort', resolve, { once: true }));
     const link: Link = { channel, closed: closed.signal, ending };
     try {
-      await channel.prefetch(concurrency + this.#mostHeld);
+      await channel.prefetch(concurrency + this.#mostPostponed);
       const { consumerTag } = await channel.consume(queue, (message) => {
         if (message !== null) {
           const work = this.#work(message, link).finally(() => this.#running.delete(work));
@@ -112,16 +112,16 @@ export class Consumer {
     for (let redeliveries = deliveriesOf(message) + 1; ; redeliveries += 1) {
       const outcome = await this.#handle(message, redeliveries - 1, link);
       if (outcome === undefined) return;
-      if (outcome.kind !== 'retry' || !this.#mayHold(outcome.delayMs, receivedAt, link))
+      if (outcome.kind !== 'retry' || !this.#mayPostpone(outcome.delayMs, receivedAt, link))
         return this.#conclude(message, outcome, redeliveries, link);
-      this.#held += 1;
+      this.#postponed += 1;
       await sleep(outcome.delayMs, link.ending);
-      this.#held -= 1;
+      this.#postponed -= 1;
     }
   }
 
-  #mayHold(delayMs: number, receivedAt: number, { ending }: Link): boolean {
-    if (ending.aborted || delayMs > LONGEST_HELD_MS || this.#held >= this.#mostHeld) return false;
+  #mayPostpone(delayMs: number, receivedAt: number, { ending }: Link): boolean {
+    if (ending.aborted || delayMs > LONGEST_POSTPONED_MS || this.#postponed >= this.#mostPostponed) return false;
     return performance.now() + delayMs - receivedAt < LONGEST_UNACKNOWLEDGED_MS;
   }
 

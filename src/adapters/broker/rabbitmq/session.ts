@@ -12,7 +12,7 @@ const HEARTBEAT_SECONDS = 10;
 const PRECONDITION_FAILED = 406;
 /** How often a message is sent that the server refuses, this long apart. */
 const SENDS = 5;
-const SEND_AGAIN_MS = 200;
+const SEND_RETRY_MS = 200;
 
 /** One after the other in a process: the server closes a connection that uses a queue while another one makes it. */
 const declaring = new PQueue({ concurrency: 1 });
@@ -128,7 +128,7 @@ export class Session {
       } catch (error) {
         if (!isRefusal(error) || tries === SENDS) throw error;
       }
-      await sleep(SEND_AGAIN_MS);
+      await sleep(SEND_RETRY_MS);
     }
   }
 

@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { MessageBroker } from '../../../ports/messageBroker.js';
 import { sleep } from '../../../supervision/waiting.js';
-import { hold } from '../../openSqlite.js';
+import { lockFile } from '../../openSqlite.js';
 import { RunningConsumers } from '../consuming.js';
 import { Consumer } from './consumer.js';
 import { JobStore } from './jobStore.js';
@@ -11,7 +11,7 @@ import { JobStore } from './jobStore.js';
 /** Short, so that a killed process's messages are soon redelivered. A living one renews its lease well before the end. */
 const DEFAULT_LEASE_MS = 5_000;
 /** How often a process that would lead looks whether another one still does. */
-const LEAD_AGAIN_MS = 500;
+const LEADER_CHECK_MS = 500;
 
 type SqliteBrokerOptions = {
   /** Path of the database file; created if missing. */
@@ -48,9 +48,9 @@ export async function openSqliteBroker({
     async lead(name, signal, work) {
       const ending = consumers.ending(signal);
       while (!ending.aborted) {
-        const release = hold(`${file}-${name}.lock`);
+        const release = lockFile(`${file}-${name}.lock`);
         if (release !== undefined) return work(ending).finally(release);
-        await sleep(LEAD_AGAIN_MS, ending);
+        await sleep(LEADER_CHECK_MS, ending);
       }
     },
     depth: async (queue) => store.depth(queue),

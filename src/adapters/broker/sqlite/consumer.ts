@@ -1,5 +1,5 @@
 /** One consumer of one queue: takes due jobs, runs their handlers, stores the outcomes. */
-import { setImmediate as eventLoopTurn } from 'node:timers/promises';
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { ConsumeOptions, Handler } from '../../../ports/messageBroker.js';
 import { WakeUp } from '../../../supervision/waiting.js';
 import { runHandler } from '../consuming.js';
@@ -48,9 +48,9 @@ export class Consumer {
     const renewal = setInterval(() => this.#renew(), leaseMs / 3);
     try {
       while (!signal.aborted || this.#inFlight.size > 0 || this.#outcomes.length > 0) {
-        await this.#rest(this.#turn());
+        await this.#rest(this.#exchange());
         // Outcomes of one turn of the event loop share a transaction.
-        await eventLoopTurn();
+        await immediate();
       }
     } finally {
       while (this.#inFlight.size > 0) await this.#rest(undefined);
@@ -60,7 +60,7 @@ export class Consumer {
   }
 
   /** Stores outcomes and takes jobs. Returns how long to sleep (ms) unless woken; undefined for "until woken". */
-  #turn(): number | undefined {
+  #exchange(): number | undefined {
     if (this.#failure !== undefined) throw this.#failure.error;
     const { queue, concurrency, signal, leaseMs } = this.options;
     // After a stall (a suspended machine) our own leases must not look expired to us.
@@ -70,7 +70,7 @@ export class Consumer {
     const outcomes = this.#outcomes;
     this.#outcomes = [];
     if (wanted > 0 || outcomes.length > 0) {
-      for (const job of this.store.turn(queue, outcomes, wanted)) void this.#run(job);
+      for (const job of this.store.exchange(queue, outcomes, wanted)) void this.#run(job);
     }
     if (signal.aborted && this.#inFlight.size === 0) return 0;
     if (signal.aborted || this.#inFlight.size >= concurrency) return undefined;

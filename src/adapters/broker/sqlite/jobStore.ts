@@ -45,7 +45,7 @@ export class JobStore {
   /** Stores all or nothing. Jobs that the queue holds are left as they are. */
   readonly publish: (queue: string, messages: readonly Message[]) => void;
   /** Stores jobs' outcomes and takes up to `limit` due jobs, in one transaction. */
-  readonly turn: (queue: string, outcomes: readonly JobOutcome[], limit: number) => TakenJob[];
+  readonly exchange: (queue: string, outcomes: readonly JobOutcome[], limit: number) => TakenJob[];
   /** Renews the leases of these jobs. */
   readonly renew: (jobs: Iterable<TakenJob>) => void;
   readonly #db: Database;
@@ -65,7 +65,7 @@ export class JobStore {
     this.#db = db;
     this.#nextDue = db.prepare<[string], number | null>('SELECT min(due_at) FROM jobs WHERE queue = ?').pluck();
     this.publish = preparePublish(db);
-    this.turn = prepareTurn(db, leaseMs);
+    this.exchange = prepareExchange(db, leaseMs);
     this.renew = prepareRenew(db, leaseMs);
   }
 
@@ -113,7 +113,7 @@ function preparePublish(db: Database): JobStore['publish'] {
   }).immediate;
 }
 
-function prepareTurn(db: Database, leaseMs: number): JobStore['turn'] {
+function prepareExchange(db: Database, leaseMs: number): JobStore['exchange'] {
   const current = 'WHERE seq = ? AND deliveries = ? AND taken';
   const done = db.prepare(`DELETE FROM jobs ${current}`);
   const retry = db.prepare(`UPDATE jobs SET taken = 0, due_at = ? ${current}`);

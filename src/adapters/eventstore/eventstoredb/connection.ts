@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { setImmediate as eventLoopTurn } from 'node:timers/promises';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { parseConnectionString } from '@eventstore/db-client/dist/Client/parseConnectionString.js';
 
@@ -29,7 +29,7 @@ export class StoreClient extends EventStoreDBClient {
     const close = async (): Promise<void> => {
       const channel = await this.getChannel();
       // Calls that waited for it as well begin first: on a closed channel they throw where nothing catches it.
-      await eventLoopTurn();
+      await immediate();
       channel.close();
     };
     setTimeout(() => void close().catch(() => undefined), CHANNEL_KEPT_MS).unref();

@@ -22,7 +22,7 @@ import { isPositionRefused, isTransient, OF_LEADER, type Server, toPortError } f
 const PATIENCE_MS = 30_000;
 const RETRY_BACKOFF = { firstMs: 100, longestMs: 2_000 };
 /** How often a quiet subscription looks whether the log has grown by events that it does not get, in milliseconds. */
-const LOOK_MS = 5_000;
+const HEAD_CHECK_MS = 5_000;
 /** What a commit without events counts in the feed's memory, in characters. */
 const COMMIT_CHARACTERS = 100;
 
@@ -101,7 +101,7 @@ export function feed(
     try {
       while (!signal.aborted) {
         const kept = hasReadToEnd ? live?.after(place.position) : undefined;
-        if (kept?.length === 0 && (await wakeUp.wait(LOOK_MS, signal))) continue;
+        if (kept?.length === 0 && (await wakeUp.wait(HEAD_CHECK_MS, signal))) continue;
         const readPage = () => reader.page(place.position);
         const page = kept?.length ? { commits: kept, isEnd: true } : await persist(signal, place, readPage);
         // Nothing came for a while, although there was something.

@@ -40,7 +40,7 @@ export const PAGE_CHARACTERS = 4_000_000;
 
 /** How long the log must lack an event until that is believed, in milliseconds. */
 const REPLACED_AFTER_MS = 10_000;
-const LOOK_AGAIN_MS = 250;
+const RECHECK_MS = 250;
 
 /** What became visible at one position of the log: the events of an append, or none where the event is not the service's. */
 export type Commit = EventPosition & { readonly events: readonly RecordedEvent[] };
@@ -250,7 +250,7 @@ export class KnownLog {
   #known: EventPosition = { position: 0 };
   /** Lost connections so far, and how many of them a look-up has covered. */
   #lost = 0;
-  #lookedUp = 0;
+  #checked = 0;
 
   constructor(
     private readonly reader: LogReader,
@@ -272,13 +272,13 @@ export class KnownLog {
    * @throws LogReplacedError, and what reading throws
    */
   async check(): Promise<void> {
-    while (this.#lookedUp < this.#lost) await this.#lookUp();
+    while (this.#checked < this.#lost) await this.#recheck();
   }
 
-  readonly #lookUp = singleFlight(async () => {
+  readonly #recheck = singleFlight(async () => {
     const lost = this.#lost;
     await this.confirm(this.#known);
-    this.#lookedUp = lost;
+    this.#checked = lost;
   });
 
   /** @throws LogReplacedError if the log does not have this place; and what reading throws */
@@ -292,7 +292,7 @@ export class KnownLog {
     const since = performance.now();
     while (!(await this.reader.has(place))) {
       if (performance.now() - since >= this.replacedAfterMs) return false;
-      await sleep(LOOK_AGAIN_MS, this.signal);
+      await sleep(RECHECK_MS, this.signal);
       if (this.signal.aborted) throw new EventStoreUnavailableError('The event store is closed.');
     }
     return true;

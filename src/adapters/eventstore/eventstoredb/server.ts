@@ -1,5 +1,5 @@
 /** The server: the client in use, and what its errors mean. */
-import { setImmediate as eventLoopTurn } from 'node:timers/promises';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { DeadlineExceededError, ErrorType, isCommandError, MaxAppendSizeExceededError } from '@eventstore/db-client';
 import { AppendTooLargeError, EventStoreUnavailableError } from '../../../ports/eventStore.js';
 import { LogReplacedError } from '../../../ports/logAnchor.js';
@@ -50,7 +50,7 @@ export class Server {
    */
   async run<T>(call: (client: StoreClient, answered: () => void) => Promise<T>): Promise<T> {
     // The library may close the channel in the turn of the event loop in which a call fails; this one begins after it.
-    await eventLoopTurn();
+    await immediate();
     let unregister = (): void => undefined;
     const replaced = new Promise<never>((_, reject) => {
       unregister = this.onReplaced(reject);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type UndoResult, undoBody, undoOperation } from '../../commands/referenceTables/undo.js';
 import { refuseMasterData } from '../../commands/tables.js';
 import { MAX_ACTIVITY_ROWS, MAX_RECORDS, MAX_SHORT_PAGE } from '../../domain/limits.js';
-import { type ActivityEntry, activityPage, batchIdsOf, countsOf, OPERATIONS } from '../../queries/activity.js';
+import { type ActivityEntry, activityPage, batchIdsOf, countsOf, TABLE_OPERATIONS } from '../../queries/activity.js';
 import { cancellable, where } from '../../queries/asking.js';
 import { type Acted, acted } from '../actors.js';
 import * as json from '../openapi/schema.js';
@@ -49,7 +49,7 @@ const undoView = json.view<UndoResult>({
   next: { ...json.nullableText, description: 'The `after` of the next request; null: all is done.' },
 });
 
-export const operations: Resource = {
+export const tableOperations: Resource = {
   tag: 'assets',
   pathParameters: { id: { ...pathText('operation_id'), example: '1042' } },
   schemas: { TableOperation: operationView.schema, UndoResult: undoView.schema },
@@ -68,7 +68,7 @@ export const operations: Resource = {
         refuseMasterData(assetType, 'written by batch');
         const { cursor, batch_id: batchId } = parseQuery(operationsQuery, query);
         const { entries, next } = await activityPage(cancellable(api.rows, cancellation), tenant.name, {
-          conditions: where({ table: assetType.name, kind: OPERATIONS }),
+          conditions: where({ table: assetType.name, kind: TABLE_OPERATIONS }),
           before: cursor === undefined ? undefined : { position: Number(cursor), revision: 0 },
           limit: MAX_SHORT_PAGE,
           isWanted: (entry) => batchId === undefined || batchIdsOf(entry).includes(batchId),
