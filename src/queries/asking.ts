@@ -1,5 +1,5 @@
 /** How rows are asked for: within a request, by conditions and a sort, page by page; and what they hold. */
-import { ALWAYS_SORTABLE, type AssetType, recordView } from '../domain/assetTypes/assetType.js';
+import { ALWAYS_SORTABLE, type AssetType, type RecordView, recordView } from '../domain/assetTypes/assetType.js';
 import { type Fields, isStorableText, isUuid } from '../domain/assetTypes/fieldTypes.js';
 import { foldCase } from '../domain/spaces.js';
 import type { Condition, FieldCondition, PageQuery, RowReads, Sort, SpaceRef, StoredRow } from '../ports/rowStore.js';
@@ -143,10 +143,13 @@ export function recordOf(
 /** A record as JSON text, as it is sent: id, created_at, updated_at, then each field of the asset type. */
 export type RecordJson = string;
 
-export const rowText = (
+export const rowText = (row: StoredRow, assetType: Pick<AssetType, 'fields'>): RecordJson =>
+  JSON.stringify(rowView(row, assetType));
+
+export const rowView = (
   { id, created: createdAt, updated: updatedAt, data }: StoredRow,
   assetType: Pick<AssetType, 'fields'>,
-): RecordJson => JSON.stringify(recordView(assetType, { id, createdAt, updatedAt, fields: JSON.parse(data) }));
+): RecordView => recordView(assetType, { id, createdAt, updatedAt, fields: JSON.parse(data) });
 
 /** An id in lower case, as it is stored; undefined if the text is no UUID. */
 export const storedId = (id: string): string | undefined => (isUuid(id) ? id.toLowerCase() : undefined);

@@ -14,6 +14,7 @@ import {
   recordOf,
   roomFor,
   rowText,
+  rowView,
   type StoredRecord,
   sortOf,
   storedId,
@@ -86,15 +87,28 @@ export class RecordQueries {
    * record that existed throughout exactly once. @throws the cancellation's reason
    */
   async listBehind(table: TableRef, query: ListBehind, cancellation?: Cancellation): Promise<RecordsBehind> {
-    const { limit, direction, behind, filters } = query;
     const assetType = this.#typeOf(table);
+    const rows = await this.#oneMore(table, query, cancellation);
+    const texts = onePage(rows.slice(0, query.limit).map((row) => rowText(row, assetType)));
+    return { records: texts.join(), next: texts.length === rows.length ? undefined : rows[texts.length - 1]?.n };
+  }
+
+  /** The same records as objects; and whether these are all. */
+  async recordsBehind(table: TableRef, query: ListBehind, cancellation?: Cancellation) {
+    const assetType = this.#typeOf(table);
+    const rows = await this.#oneMore(table, query, cancellation);
+    const fits = roomFor(query.limit, MAX_PAGE_BYTES);
+    const end = rows.findIndex(({ data }) => !fits(data.length));
+    const records = (end < 0 ? rows : rows.slice(0, end)).map((row) => rowView(row, assetType));
+    return { records, isAll: end < 0 };
+  }
+
+  async #oneMore(table: TableRef, { limit, direction, behind, filters }: ListBehind, cancellation?: Cancellation) {
     const conditions = conditionsOf(filters);
     // Enough that where it ends the page, it is longer than an answer may be: a row is far shorter.
     const maxCharacters = 2 * MAX_PAGE_BYTES;
     const asked = { conditions, sort: [{ field: 'n', direction }], limit: limit + 1, behind, maxCharacters };
-    const { rows } = await this.#page(table, asked, cancellation);
-    const texts = onePage(rows.slice(0, limit).map((row) => rowText(row, assetType)));
-    return { records: texts.join(), next: texts.length === rows.length ? undefined : rows[texts.length - 1]?.n };
+    return (await this.#page(table, asked, cancellation)).rows;
   }
 
   /** As many of the first as fit in MAX_PAGE_BYTES, at least one; null for an id without a record. */

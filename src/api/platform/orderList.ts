@@ -46,29 +46,26 @@ async function searchFilters(
   const orderType = assetTypeOf(tenant, tenant.orderModel);
   const fields = SEARCHED.filter((name) => findField(orderType, name)?.filterable === true);
   const list = (table: string, filters: readonly Filter[], limit: number) =>
-    records.listBehind({ tenant: tenant.name, table }, { filters, direction: 'desc', limit }, cancellation);
+    records.recordsBehind({ tenant: tenant.name, table }, { filters, direction: 'desc', limit }, cancellation);
   const inEach = (names: readonly string[], partsOf = (word: string): readonly string[] => [word]) =>
     words.map((word): Filter => ({ kind: 'any', anyOf: partsOf(word).flatMap((part) => textIn(names, part)) }));
   const named = async (table: string, names: readonly string[]) => {
     const likely = await list(table, inEach(names, halvesOf), MAX_RECORDS);
-    if (likely.next !== undefined) {
-      const exact = await list(table, inEach(names), MAX_FILTER_VALUES);
-      return { found: recordsIn(exact.records), isAll: exact.next === undefined };
-    }
-    const found = recordsIn(likely.records).filter((record) =>
+    if (!likely.isAll) return list(table, inEach(names), MAX_FILTER_VALUES);
+    const found = likely.records.filter((record) =>
       words.every((word) => names.some((name) => withoutAccents(nameIn(record, name)).includes(withoutAccents(word)))),
     );
-    return { found: found.slice(0, MAX_FILTER_VALUES), isAll: found.length <= MAX_FILTER_VALUES };
+    return { records: found.slice(0, MAX_FILTER_VALUES), isAll: found.length <= MAX_FILTER_VALUES };
   };
   const parties = await named(CUSTOMER.table, ['name']);
   if (!parties.isAll)
     throw badRequest(`More than ${MAX_FILTER_VALUES} customers have this text in their names: give more of it.`);
   const items = await named('dyn_item', SEARCHED_OF_ITEMS);
-  const ofItems = { kind: 'equals', field: 'item_id', anyOf: items.found.map(({ id }) => id) } as const;
-  const lines = items.found.length > 0 ? await list('dyn_order_line', [ofItems], LINES_OF_ITEMS) : { records: '' };
-  const ofLines = new Set(recordsIn(lines.records).map((line) => nameIn(line, 'order_id')));
+  const ofItems = { kind: 'equals', field: 'item_id', anyOf: items.records.map(({ id }) => id) } as const;
+  const lines = items.records.length > 0 ? await list('dyn_order_line', [ofItems], LINES_OF_ITEMS) : items;
+  const ofLines = new Set(lines.records.map((line) => nameIn(line, 'order_id')));
   const ids = { kind: 'equals', field: 'id', anyOf: [text, ...ofLines] } as const;
-  const keys = parties.found.map((party) => nameIn(party, CUSTOMER.key));
+  const keys = parties.records.map((party) => nameIn(party, CUSTOMER.key));
   const whole: readonly FieldFilter[] = [ids, { kind: 'equals', field: CUSTOMER.field, anyOf: keys }];
   return words.map((word) => ({ kind: 'any', anyOf: [...textIn(fields, word), ...whole] }));
 }

@@ -82,16 +82,16 @@ export async function countedOrders(
       for (const { table: space, field } of partLists(type)) {
         const filters = [{ kind: 'equals', field, anyOf: ids }] as const;
         const asked = { filters, direction: 'asc', limit: MAX_COUNTED_PARTS } as const;
-        const page = await records.listBehind({ tenant: name, table: space }, asked, cancellation);
-        const parts: readonly RecordView[] = JSON.parse(`[${page.records}]`);
-        for (const record of parts) {
+        const parts = await records.recordsBehind({ tenant: name, table: space }, asked, cancellation);
+        for (const record of parts.records) {
           const snapshot = snapshots.get(nameIn(record, field));
           snapshot?.parts.push({ table: space, record });
           if (snapshot !== undefined) snapshots.set(record.id, snapshot);
         }
-        if (page.next !== undefined || snapshots.size > all.length + MAX_COUNTED_PARTS)
+        if (!parts.isAll || snapshots.size > all.length + MAX_COUNTED_PARTS)
           throw new AnswerTooLargeError('The orders have too many parts.');
-        if (parts.length > 0) parents.push({ type: assetTypeOf(tenant, space), ids: parts.map(({ id }) => id) });
+        if (parts.records.length > 0)
+          parents.push({ type: assetTypeOf(tenant, space), ids: parts.records.map(({ id }) => id) });
       }
     const isToDo = ({ order }: (typeof all)[number]) => TO_DO.some((each) => each === order.processing_status);
     const related = await relatedRecords(records, tenant, all.filter(isToDo));
