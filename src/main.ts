@@ -161,7 +161,7 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
   const secretBox = await openKeys(config, { eventStore, directory, now, newId });
   const commands = openApplication({ eventStore, queries, rows, progress, directory, secretBox, now, newId });
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
-  const metrics = parts.add(new ServiceMetrics(), (each) => each.stop());
+  const metrics = new ServiceMetrics();
   if (broker !== undefined) {
     const transport = parts.add(openTransport(config, policy), (each) => each.close());
     const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, queries });
@@ -207,6 +207,8 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
     operator: { jobs, eventStore, parked, checks: () => ask('console') },
     checkWebhookTarget: createTargetCheck(policy),
   };
+  // Its last figures are of engines that are open.
+  parts.add(metrics, (each) => each.stop());
   // Answers should show everything acknowledged before the start. But the start does not wait for a long backlog or for rows
   // that are away: some requests need only the log.
   if (isApi && watch !== undefined && !(await watch.catchUp(START_CATCH_UP_MS)))

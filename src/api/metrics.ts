@@ -1,5 +1,9 @@
 /** Metrics for Prometheus (text format 0.0.4) of all requests, and what the registry said each minute of the last day. */
+import { existsSync, readFileSync } from 'node:fs';
+import type { Logger } from 'pino';
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { z } from 'zod';
+import { writeWhole } from '../supervision/files.js';
 import { singleFlight } from '../supervision/waiting.js';
 
 /** Of Node's metrics, those that no chart, alert or guide asks for. */
@@ -8,7 +12,22 @@ const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 /** Shown for what took longer. */
 const BEYOND_SECONDS = 30;
 const SAMPLED_EACH_MS = 60_000;
-const SAMPLES_KEPT = 1_440;
+/** In the data directory: the points of the last day. */
+export const HISTORY_FILE = 'history.json';
+
+const figure = z.number().nullable().default(null);
+const point = z.object({
+  at: z.iso.datetime(),
+  stored_per_second: figure,
+  requests_per_second: figure,
+  errors_per_second: figure,
+  p99_ms: figure,
+  lag: figure,
+  deliveries_waiting: figure,
+  disk_free_bytes: figure,
+  backup_age_seconds: figure,
+});
+type Point = z.output<typeof point>;
 
 export class ServiceMetrics {
   /** Other modules register their metrics here as well. */
@@ -16,9 +35,11 @@ export class ServiceMetrics {
   /** Takes milliseconds: hundreds that ask at once would stop all others for seconds. */
   readonly text = singleFlight(() => this.registry.metrics());
   readonly #requests: Histogram<'method' | 'route' | 'status'>;
-  /** In memory: a restart begins again. */
-  #samples: readonly Sample[] = [];
+  /** A point a minute of the last day, also from before the start. */
+  #points: readonly Point[] = [];
+  #last: Sample | undefined;
   #watching: NodeJS.Timeout | undefined;
+  #take = async (): Promise<void> => undefined;
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -38,23 +59,33 @@ export class ServiceMetrics {
     this.#requests.observe({ method, route: mount + route || 'unmatched', status }, seconds);
   }
 
-  /** Begins to take samples, once the others have registered. */
-  watch(): void {
-    const take = async () => {
-      this.#samples = [...this.#samples, await sampleOf(this.registry)].slice(-SAMPLES_KEPT);
+  /** Begins to take samples, once the others have registered. @param file is written each minute */
+  async watch(file: string, log: Logger): Promise<void> {
+    try {
+      const kept = z.array(point).parse(JSON.parse(existsSync(file) ? readFileSync(file, 'utf8') : '[]'));
+      this.#points = kept.length === 0 ? [] : [...kept, point.parse({ at: new Date().toISOString() })];
+    } catch (err) {
+      log.warn({ err, file }, 'the charts of the time before cannot be read, and begin again');
+    }
+    this.#last = await sampleOf(this.registry);
+    this.#take = async () => {
+      this.#points = await this.history(1_440);
+      this.#last = await sampleOf(this.registry);
+      await writeWhole(file, JSON.stringify(this.#points)).catch(() => undefined);
     };
-    this.#watching = setInterval(take, SAMPLED_EACH_MS).unref();
-    void take();
+    this.#watching = setInterval(() => void this.#take(), SAMPLED_EACH_MS).unref();
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     clearInterval(this.#watching);
+    await this.#take();
   }
 
-  /** A point a minute as the API shows it, the last of the minute that has begun. */
-  async history(minutes: number) {
-    const samples = [...this.#samples, await sampleOf(this.registry)].slice(-minutes - 1);
-    return samples.slice(1).map((sample, at) => pointOf(samples[at] ?? sample, sample));
+  /** A point a minute, the last of the minute that has begun. */
+  async history(minutes: number): Promise<readonly Point[]> {
+    const now = this.#last === undefined ? [] : [pointOf(this.#last, await sampleOf(this.registry))];
+    const from = new Date(Date.now() - minutes * SAMPLED_EACH_MS).toISOString();
+    return [...this.#points, ...now].filter(({ at }) => at > from).slice(-minutes);
   }
 }
 
@@ -93,7 +124,7 @@ async function sampleOf(registry: Registry) {
 
 type Sample = Awaited<ReturnType<typeof sampleOf>>;
 
-function pointOf(before: Sample, { atMs, position, requests, figures }: Sample) {
+function pointOf(before: Sample, { atMs, position, requests, figures }: Sample): Point {
   const seconds = Math.max(1, (atMs - before.atMs) / 1_000);
   const more = (key: unknown): number => (requests.get(key) ?? 0) - (before.requests.get(key) ?? 0);
   const all = more('+Inf');

@@ -7,6 +7,7 @@ import { showWork, TokenBuckets, turnsOf } from './admission.js';
 import type { Api, ApiDeps } from './deps.js';
 import { errorHandler, nothingAt } from './errors.js';
 import { useExpressPrototypes } from './listen.js';
+import { HISTORY_FILE } from './metrics.js';
 import { openApiWriter } from './openapi/document.js';
 import { openRequest } from './requestContext.js';
 import type { Area } from './routes/operation.js';
@@ -19,7 +20,7 @@ const MAX_KNOWN_OPENINGS = 50_000;
 /** Does not listen yet: see `startHttpServer`. */
 export function createApi(deps: ApiDeps): Express {
   const app = createApp(deps, areas);
-  deps.metrics.watch();
+  void deps.metrics.watch(`${deps.config.DATA_DIR}/${HISTORY_FILE}`, deps.log);
   return app;
 }
 

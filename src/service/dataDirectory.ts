@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { HISTORY_FILE } from '../api/metrics.js';
 import type { Config } from '../config.js';
 
 /** The id of the log that the directory belongs to. */
@@ -35,7 +36,7 @@ const STICKY = 0o1000;
 export const isOwnEntry = (name: string): boolean =>
   DATABASE.test(name) ||
   DRAFT.test(name) ||
-  [LOG_ID_FILE, LAST_BACKUP_FILE, HELD_WEBHOOKS, DIRECTORY_FILE, KEYS, AUDIT, ROWS].includes(name);
+  [LOG_ID_FILE, LAST_BACKUP_FILE, HISTORY_FILE, HELD_WEBHOOKS, DIRECTORY_FILE, KEYS, AUDIT, ROWS].includes(name);
 
 /** When the directory was last backed up (milliseconds since 1970); undefined if unknown. */
 export async function lastBackupAt(directory: string): Promise<number | undefined> {

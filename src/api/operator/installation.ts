@@ -7,7 +7,6 @@ import { dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { parkedView } from './projections.js';
 
-/** Checks of engines and rows, of files, keys, disk, webhooks and backups. */
 async function overview(api: Api) {
   const { ready, operator, directory, progress, config, version } = api;
   const [{ ready: isReady }, checks] = await Promise.all([ready(), operator.checks()]);

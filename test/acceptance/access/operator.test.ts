@@ -1,5 +1,6 @@
 /** The operator's API (decision 0010): a link opens one session, at the operator's host alone; what it shows, and what it does. */
 import { readdirSync, statSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import jwt from 'jsonwebtoken';
@@ -156,13 +157,25 @@ describe('what the operator sees', () => {
   });
 });
 
-it('what this process has seen since its start, minute by minute', async () => {
+it('what this process has seen, minute by minute, also before a restart; a damaged file of that is made again', async () => {
   await acme().signIn(acme().admin);
   const points = await operator.data('/history', { query: 'minutes=1440' });
   const seen = points.find((each: { readonly [figure: string]: number }) => Number(each.stored_per_second) > 0);
   expect(seen).toMatchObject({ errors_per_second: 0, deliveries_waiting: 0, backup_age_seconds: null });
   for (const figure of ['requests_per_second', 'p99_ms', 'disk_free_bytes']) expect(seen[figure]).toBeGreaterThan(0);
   await expectRefused(service, 400, () => operator.call('GET', '/history', { query: 'minutes=5' }));
+
+  const ofHour = () => operator.data('/history');
+  await service.restart();
+  const [before, gap] = await ofHour();
+  expect(before).toMatchObject({ requests_per_second: expect.any(Number), p99_ms: expect.any(Number) });
+  expect(gap).toMatchObject({ requests_per_second: null, disk_free_bytes: null });
+  await service.stop();
+  await writeFile(join(service.dataDir, 'history.json'), '[{');
+  await service.start();
+  expect((await ofHour()).length).toBeLessThanOrEqual(1);
+  expect(service.log).toContain('the charts of the time before cannot be read');
+  await service.becomesReady();
 });
 
 it('opens a tenant, whose first admin and API client can begin at once; a wrong one changes nothing', async () => {
@@ -208,10 +221,7 @@ it('the log or a stream of it, the latest first, page by page, without secrets',
 describe('work on rows', () => {
   it('verifies and rebuilds all tenants', async () => {
     const { length: tenants } = await operator.data('/tenants');
-    for (const [kind, outcome] of [
-      ['verify', 'equal'],
-      ['rebuild', 'rebuilt'],
-    ] as const) {
+    for (const [kind, outcome] of Object.entries({ verify: 'equal', rebuild: 'rebuilt' })) {
       const done = await operator.ended(await operator.begin({ kind }));
       // Those that are good are summed up.
       const reports = [expect.objectContaining({ outcome })];
@@ -268,10 +278,8 @@ describe('work on rows', () => {
   });
 
   it('a backup is made in a directory of its own below BACKUP_DIR, where the cancelled one has left nothing', async () => {
-    expect(await operator.ended(await operator.begin({ kind: 'backup' }))).toMatchObject({
-      state: 'done',
-      error: null,
-    });
+    const done = await operator.ended(await operator.begin({ kind: 'backup' }));
+    expect(done).toMatchObject({ state: 'done', error: null });
     const [made = '', ...others] = readdirSync(join(service.dataDir, 'backups'));
     expect(others).toEqual([]);
     expect(Date.now() - statSync(join(service.dataDir, 'backups', made, 'backup.json')).mtimeMs).toBeLessThan(60_000);

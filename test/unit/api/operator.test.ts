@@ -9,8 +9,7 @@ test('a point a minute, at most a day of them: rates since the one before, and f
   const metrics = new ServiceMetrics();
   const position = new Gauge({ registers: [metrics.registry], name: 'event_log_position', help: 'Of the log.' });
   position.set(10);
-  metrics.watch();
-  await jest.advanceTimersByTimeAsync(0);
+  await metrics.watch('/dev/null/history.json', {} as never);
   position.set(70);
   for (let n = 0; n < 119; n++) metrics.observeRequest('GET', '/api', '/orders', 200, 0.004);
   metrics.observeRequest('GET', '/api', '/orders', 503, 3);
@@ -30,6 +29,6 @@ test('a point a minute, at most a day of them: rates since the one before, and f
   await jest.advanceTimersByTimeAsync(1_500 * MINUTE_MS);
   const [day, hour] = [await metrics.history(1_440), await metrics.history(60)];
   expect([day.length, hour.length, day[0]?.at]).toEqual([1_440, 60, '1970-01-01T01:03:00.000Z']);
-  metrics.stop();
+  await metrics.stop();
   jest.useRealTimers();
 });
