@@ -12,7 +12,7 @@ const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 /** Shown for what took longer. */
 const BEYOND_SECONDS = 30;
 const SAMPLED_EACH_MS = 60_000;
-/** In the data directory: the points of the last day. */
+/** In the data directory: the points of the last day, one a minute. */
 export const HISTORY_FILE = 'history.json';
 
 const figure = z.number().nullable().default(null);
@@ -35,7 +35,6 @@ export class ServiceMetrics {
   /** Takes milliseconds: hundreds that ask at once would stop all others for seconds. */
   readonly text = singleFlight(() => this.registry.metrics());
   readonly #requests: Histogram<'method' | 'route' | 'status'>;
-  /** A point a minute of the last day, also from before the start. */
   #points: readonly Point[] = [];
   #last: Sample | undefined;
   #watching: NodeJS.Timeout | undefined;
@@ -81,7 +80,6 @@ export class ServiceMetrics {
     await this.#take();
   }
 
-  /** A point a minute, the last of the minute that has begun. */
   async history(minutes: number): Promise<readonly Point[]> {
     const now = this.#last === undefined ? [] : [pointOf(this.#last, await sampleOf(this.registry))];
     const from = new Date(Date.now() - minutes * SAMPLED_EACH_MS).toISOString();

@@ -37,11 +37,7 @@ describe('a call to a receiver', () => {
 
   test('a certificate that nobody vouches for is a failure', async () => {
     transport = createHttpsTransport({ policy: allowLoopback });
-    expect(await post()).toMatchObject({
-      ok: false,
-      status: null,
-      reason: expect.stringMatching(/self.signed/i),
-    });
+    expect(await post()).toMatchObject({ ok: false, status: null, reason: expect.stringMatching(/self.signed/i) });
     expect(receiver.calls('/orders')).toEqual([]);
   });
 

@@ -52,6 +52,7 @@ const webhookView = json.view<Webhook>({
 
 const DELIVERY_STATES: readonly DeliveryState[] = ['open', 'succeeded', 'failed'];
 
+const HEADERS: json.JsonSchema = { type: ['object', 'null'], additionalProperties: json.text };
 const attemptView = json.view<DeliveryAttempt>({
   attempt: { type: 'integer', minimum: 1, maximum: 5 },
   url: json.text,
@@ -61,10 +62,7 @@ const attemptView = json.view<DeliveryAttempt>({
   duration_ms: { type: ['integer', 'null'], minimum: 0 },
   status: { type: ['integer', 'null'] },
   reason: json.nullableText,
-  response_headers: [
-    { type: ['object', 'null'], additionalProperties: json.text },
-    ({ responseHeaders }) => (responseHeaders ? Object.fromEntries(responseHeaders) : null),
-  ],
+  response_headers: [HEADERS, ({ responseHeaders: all }) => (all ? Object.fromEntries(all) : null)],
   response_body: json.nullableText,
 });
 

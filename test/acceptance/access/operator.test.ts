@@ -289,12 +289,8 @@ describe('work on rows', () => {
 
   it('retries a parked tenant, which is shown with its event and error', async () => {
     const poison = { id: newId(), set: 5 };
-    const { position } = await appendByHand(
-      logOf(service),
-      tableStream('hauler', 'dyn_party'),
-      'RecordChanged',
-      poison,
-    );
+    const stream = tableStream('hauler', 'dyn_party');
+    const { position } = await appendByHand(logOf(service), stream, 'RecordChanged', poison);
     let { parked } = await operator.data('/overview');
     while (parked.length === 0) {
       await wait(50);
