@@ -1,32 +1,24 @@
 /** The admin's day: a client and its secret, a webhook and its first delivery, a table of one's own, a new colleague. */
-import type { Browser } from 'playwright-core';
 import { addWebhook, quickDelivery } from '../acceptance/export.js';
 import { Receiver } from '../acceptance/receiver.js';
-import { type Service, startService } from '../acceptance/service.js';
-import { startBrowser, Window } from './browser.js';
+import { useConsole, type Window } from './browser.js';
 import { addOrders } from './people.js';
 
-let service: Service;
 let receiver: Receiver;
-let browser: Browser;
 let window: Window;
-const acme = () => service.tenant('acme');
+const { acme, open, enter } = useConsole(async () => {
+  receiver = await Receiver.start();
+  return { env: quickDelivery(receiver) };
+});
 
 beforeAll(async () => {
-  [receiver, browser] = await Promise.all([Receiver.start(), startBrowser()]);
-  service = await startService({ tenants: { acme: 'dyn_stock_order' }, env: quickDelivery(receiver) });
   await addOrders(acme(), 2);
-  window = await Window.open(browser, acme());
-  await window.signIn(acme().admin);
+  window = await enter(acme().admin);
 });
 afterEach(() => {
   expect(window.complaints.splice(0)).toEqual([]);
 });
-afterAll(async () => {
-  await browser?.close();
-  await service?.dispose();
-  await receiver?.stop();
-});
+afterAll(() => receiver?.stop());
 
 test('adds an API client, whose secret is shown once and works, changes it, and rotates it', async () => {
   const { page } = window;
@@ -49,10 +41,8 @@ test('adds an API client, whose secret is shown once and works, changes it, and 
   await row.getByText('read:reference_data, read:order_data', { exact: true }).waitFor();
   const renew = async (label: string) => {
     await row.getByRole('button', { name: label }).click();
-    await page
-      .getByRole('dialog', { name: /onerror/ })
-      .getByRole('button', { name: label })
-      .click();
+    const asked = page.getByRole('dialog', { name: /onerror/ });
+    await asked.getByRole('button', { name: label }).click();
     await page.getByRole('dialog', { name: 'Client secret' }).getByRole('button', { name: 'Close' }).last().click();
   };
   await renew('Rotate the secret');
@@ -108,10 +98,8 @@ test('a webhook that fails is red in the list; what failed is found, counted and
   await deliveries.getByText('Failed').waitFor();
   await deliveries.getByRole('link', { name: 'PO-' }).waitFor();
   await window.goto('/webhooks', 'Webhooks');
-  await page
-    .getByRole('row', { name: /Broken/ })
-    .getByText('1 of 1 failed')
-    .waitFor();
+  const row = page.getByRole('row', { name: /Broken/ });
+  await row.getByText('1 of 1 failed').waitFor();
   await window.screenshot('admin-webhooks');
   await page.getByRole('link', { name: 'Broken' }).click();
   receiver.reply('/broken', () => ({ status: 200 }));
@@ -209,6 +197,8 @@ test('names a table and its fields in Dutch; retires a field, which the past sti
   await page.getByRole('button', { name: 'Labels and fields' }).click();
   await dialog.getByRole('button', { name: 'Retire' }).click();
   const asked = page.getByRole('dialog', { name: 'Retire: Day' });
+  await asked.waitFor();
+  await window.screenshot('admin-retiring');
   await asked.getByRole('button', { name: 'Retire' }).click();
   await dialog.getByRole('button', { name: 'Take back' }).waitFor();
   await window.screenshot('admin-retired');
@@ -235,8 +225,7 @@ test('filters a table by the address, and a link shows the same', async () => {
   await page.getByText('1 row').waitFor();
   await page.getByRole('button', { name: 'Remove: Name contains coffee' }).waitFor();
   const link = page.url();
-  const other = await Window.open(browser, acme());
-  await other.signIn(acme().admin);
+  const other = await enter(acme().admin);
   await other.page.goto(link);
   await other.page.getByText('Coffee beans 1 kg').waitFor();
   expect(await other.page.getByText('Black tea').count()).toBe(0);
@@ -331,6 +320,10 @@ test('says how a file of an older spreadsheet is written, shows its values as re
 
 test('a file that is the whole table takes the rest away, and the guard asks for their number first', async () => {
   const { page } = window;
+  await window.goto('/settings', 'Settings');
+  await page.getByRole('region', { name: 'Rate limit' }).getByRole('button', { name: 'Save' }).click();
+  await window.screenshot('admin-refusal');
+  expect(window.complaints.splice(0)).toEqual([expect.stringContaining('422')]);
   await acme().platformData('PUT', '/tenant', { clean_up_guard: { max_percent: 10 } });
   await checkFile('dyn_item', /Items: Import a file/, ['external_id,name', 'I1,Coffee beans 1 kg']);
   await page.getByLabel('Also delete the records that the file lacks (now 1)').check();
@@ -371,7 +364,7 @@ test('invites a colleague by a link, behind which they choose a password and are
   await window.screenshot('admin-invitation');
   await dialog.getByRole('button', { name: 'Close' }).last().click();
   await page.getByRole('row', { name: /Nora/ }).getByText('Invited until').waitFor();
-  const other = await Window.open(browser, acme());
+  const other = await open();
   await other.page.goto(link);
   expect(await other.page.getByLabel('E-mail address').inputValue()).toBe('new+one@example.com');
   await other.page.getByLabel('New password').fill('Wachtwoord1234');

@@ -1,27 +1,16 @@
-/** The admin's data: a table that refers to another, an import of several batches, and what dialogs say that take something away. */
+/** The admin's data: a table that refers to another and an import of several batches. */
 import { readFileSync } from 'node:fs';
-import type { Browser } from 'playwright-core';
-import { addWebhook } from '../acceptance/export.js';
-import { type Service, startService } from '../acceptance/service.js';
-import { startBrowser, Window } from './browser.js';
-import { addOrders, addUser } from './people.js';
+import { useConsole, type Window } from './browser.js';
+import { addOrders } from './people.js';
 
-let service: Service;
-let browser: Browser;
 let window: Window;
-const acme = () => service.tenant('acme');
+const { acme, enter } = useConsole();
 
 beforeAll(async () => {
-  [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
   await addOrders(acme(), 1);
   const fields = [{ name: 'code', type: 'String', required: true, filterable: true }];
   await acme().platformData('POST', '/asset-types', { name: 'dyn_route', unique_field: 'code', fields });
-  window = await Window.open(browser, acme());
-  await window.signIn(acme().admin);
-});
-afterAll(async () => {
-  await browser?.close();
-  await service?.dispose();
+  window = await enter(acme().admin);
 });
 
 test('a field that refers to another table: its record is looked up, and shown by its name with a link', async () => {
@@ -79,26 +68,4 @@ test('an import of several batches and a clean-up: refused rows are a file, and 
   await page.getByRole('dialog', { name: 'Undo: export.csv' }).getByRole('button', { name: 'Undo' }).click();
   await page.getByText('Deleted, as it had created them: 1,200 records').waitFor();
   expect((await acme().list('dyn_item')).meta.total).toBe(2);
-});
-
-test('each dialog that takes something away names it', async () => {
-  const { page } = window;
-  const webhook = await addWebhook(acme(), 'https://example.com/hook', { name: 'ERP' });
-  await acme().platformData('POST', '/api-clients', { name: 'Sheet' });
-  await addUser(acme(), 'validator', 'Vera');
-  const { data } = await acme().list('dyn_route');
-  for (const [path, row, button, name] of [
-    [`/tables/dyn_route/records/${data[0]?.id}`, undefined, 'Delete', 'R1'],
-    [`/webhooks/${webhook.id}`, undefined, 'Remove', 'ERP'],
-    [`/webhooks/${webhook.id}`, undefined, 'Disable', 'ERP'],
-    ['/api-clients', /Sheet/, 'Remove', 'Sheet'],
-    ['/api-clients', /Sheet/, 'Replace the secret at once', 'Sheet'],
-    ['/users', /Vera/, 'Remove', 'Vera Smit'],
-    ['/users', /Vera/, 'Reset the password', 'vera@example.com'],
-  ] as const) {
-    await window.goto(path, /./);
-    const place = row === undefined ? page.getByRole('main') : page.getByRole('row', { name: row });
-    await place.getByRole('button', { name: button, exact: true }).click();
-    await page.getByRole('dialog', { name: `${button}: ${name}`, exact: true }).waitFor();
-  }
 });

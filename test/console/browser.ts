@@ -1,16 +1,19 @@
 /** Chromium with the console, as a person has it: what the page complains of fails the test. */
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { AxeBuilder } from '@axe-core/playwright';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Service, startService } from '../acceptance/service.js';
 import type { TenantClient } from '../acceptance/tenant.js';
 import { scaled } from '../engines/timeScale.js';
+import { DIALOGS } from './dialogs.js';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 /** Screenshots of a run stay here, to be looked at; those that guides show are put in their place with PICTURES=docs/pictures. */
 const SCREENSHOTS = join(process.cwd(), 'screenshots');
+const PAGES = join(SCREENSHOTS, 'pages');
 const { PICTURES = '' } = process.env;
 /** How each page is looked at. In the first it is opened, and its dialogs too; axe looks at the first and the last. */
 const VIEWS = [
@@ -21,6 +24,23 @@ const VIEWS = [
 ] as const;
 
 const TRANSITIONS = 'document.getAnimations().some((each) => each instanceof CSSTransition)';
+const NAMES_OF_DIALOGS = `[...document.querySelectorAll('[role="dialog"]')].map((each) =>
+  each.ariaLabel ?? document.getElementById(each.getAttribute('aria-labelledby'))?.textContent ?? '')`;
+/** A name that turns the direction of what follows in its element. */
+export const TURNING = 'gnp.exe\u202Egpj.order';
+const TURNED_TEXTS = `[...document.querySelectorAll('body *')].flatMap((each) => {
+  if (![...each.childNodes].some(({ data }) => data?.includes('\u202E'))) return [];
+  const holder = each.closest('bdi') ?? each.closest('div, p, h1, li, td, textarea, button, label, summary');
+  const behind = holder.textContent.split('gpj.order').at(-1);
+  return /\\p{L}{2}/u.test(behind) ? ['turned: ' + behind.slice(0, 80)] : [];
+})`;
+/** On a laptop, tables and all but the longest texts are there as a whole. */
+const CUT_TEXTS = `[...document.querySelectorAll('header *, nav *, main *')].flatMap((each) => {
+  const text = String(each.value || each.innerText || '').trim();
+  const mayScroll = each.matches('pre') || getComputedStyle(each).overflowX === 'visible' || each.clientWidth <= 1;
+  const isWhole = text.length > 40 && !each.matches('.mantine-ScrollArea-viewport');
+  return mayScroll || isWhole || each.scrollWidth <= each.clientWidth + 1 ? [] : ['cut: ' + text.slice(0, 80)];
+})`;
 
 /** It talks to nobody but the service. */
 const ALONE = [
@@ -35,6 +55,31 @@ const ALONE = [
 
 export const startBrowser = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM, args: ALONE });
 
+type Options = Parameters<Browser['newContext']>[0];
+
+/** For all tests of a file: a service with the tenant acme, a browser, and what opens windows on them. */
+export function useConsole(begin: () => Promise<object> = async () => ({})) {
+  let service: Service;
+  let browser: Browser;
+  beforeAll(async () => {
+    const more = await begin();
+    const tenants = { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } as const;
+    [service, browser] = await Promise.all([startService({ tenants, ...more }), startBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await service?.dispose();
+  });
+  const acme = () => service.tenant('acme');
+  const open = (options?: Options, tenant = acme()) => Window.open(browser, tenant, options);
+  const enter = async (person: Person, options?: Options, tenant = acme()): Promise<Window> => {
+    const window = await open(options, tenant);
+    await window.signIn(person);
+    return window;
+  };
+  return { acme, open, enter, service: () => service, browser: () => browser };
+}
+
 /** A page by its address and its heading, and the keys that open its dialogs beside those of its buttons. */
 export type PageSeen = readonly [path: string, heading: string | RegExp, ...keys: string[]];
 
@@ -47,6 +92,8 @@ export class Window {
   readonly #base: string;
   /** Errors of scripts and of the console, reports of the content security policy among them. */
   readonly complaints: string[] = [];
+  /** Names of the dialogs that axe has looked at. */
+  readonly dialogs = new Set<string>();
 
   private constructor(context: BrowserContext, page: Page, base: string) {
     this.#context = context;
@@ -59,11 +106,7 @@ export class Window {
     });
   }
 
-  static async open(
-    browser: Browser,
-    { host }: Pick<TenantClient, 'host'>,
-    options: Parameters<Browser['newContext']>[0] = {},
-  ): Promise<Window> {
+  static async open(browser: Browser, { host }: Pick<TenantClient, 'host'>, options: Options = {}): Promise<Window> {
     const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'Europe/Amsterdam', ...options });
     return new Window(context, await context.newPage(), `http://${host}/console`);
   }
@@ -92,15 +135,30 @@ export class Window {
   /** A picture of what is seen. What axe finds in a dialog that is open is a complaint. */
   async screenshot(name: string): Promise<void> {
     mkdirSync(SCREENSHOTS, { recursive: true });
+    if (Object.values(DIALOGS).some((all) => all.some((each) => name.startsWith(each))))
+      await this.page.getByRole('dialog').first().waitFor();
     const picture = join(PICTURES, `${name}.png`);
     await this.page.screenshot({ path: existsSync(picture) ? picture : join(SCREENSHOTS, `${name}.png`) });
     if ((await this.page.getByRole('dialog').count()) > 0) this.complaints.push(...(await this.barriersOfDialog()));
   }
 
-  /** The heading of a dialog is no landmark of the page. */
+  /** What axe finds in the dialog that is open, in dark and in light. Its heading is no landmark of the page. */
   async barriersOfDialog(): Promise<readonly string[]> {
-    const found = await this.barriers('[role="dialog"]');
-    return found.filter((each) => !each.startsWith('landmark-'));
+    const found: string[] = [];
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await this.#turn({ colorScheme });
+      found.push(...(await this.barriers('[role="dialog"]')).map((each) => `${colorScheme} ${each}`));
+    }
+    for (const name of await this.page.evaluate<string[]>(NAMES_OF_DIALOGS)) this.dialogs.add(name);
+    return found.filter((each) => !/^\w+ landmark-/.test(each));
+  }
+
+  /** Ends when the page has heard of the new colours, and the menu has moved away. */
+  async #turn(media: Parameters<Page['emulateMedia']>[0] & { readonly colorScheme: string }): Promise<void> {
+    await this.page.emulateMedia(media);
+    const isOld = `document.documentElement.dataset.mantineColorScheme !== '${media.colorScheme}'`;
+    const changes = () => this.page.evaluate<boolean>(`${isOld} || ${TRANSITIONS}`);
+    await until(changes, (still) => !still);
   }
 
   /**
@@ -109,10 +167,8 @@ export class Window {
    */
   async barriers(...parts: readonly string[]): Promise<readonly string[]> {
     // Half way through a change of colours nothing can be read.
-    await until(
-      () => this.page.evaluate<boolean>(TRANSITIONS),
-      (some) => !some,
-    );
+    const changes = () => this.page.evaluate<boolean>(TRANSITIONS);
+    await until(changes, (still) => !still);
     const axe = new AxeBuilder({ page: this.page });
     for (const part of parts) axe.include(part);
     const { violations } = await axe.analyze();
@@ -121,18 +177,15 @@ export class Window {
 
   /**
    * Opens each page and looks at it in all ways; pictures go on the contact sheet.
-   * @returns by page, what axe finds in it and in its dialogs, and what makes it scroll sideways; only what has something
+   * @returns by page, what axe finds in it and in its dialogs, what scrolls sideways, and which texts are cut or turned
    */
   async walk(who: string, pages: readonly PageSeen[]) {
     const barriers: { [place: string]: readonly string[] } = {};
     const add = (place: string, found: readonly string[]) => {
       if (found.length > 0) barriers[place] = found;
     };
-    // The menu moves away; colours change when the page has heard of the new scheme.
-    const changesStill = (scheme: string) => () =>
-      this.page.evaluate<boolean>(
-        `document.documentElement.dataset.mantineColorScheme !== '${scheme}' || ${TRANSITIONS}`,
-      );
+    mkdirSync(PAGES, { recursive: true });
+    for (const row of rowsOfSheet(who)) rmSync(join(PAGES, row), { recursive: true });
     // The page itself does not scroll sideways: wide tables do.
     const pixelsWider = () => this.page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
     for (const [at, [path, heading, ...keys]] of pages.entries()) {
@@ -142,13 +195,15 @@ export class Window {
         .trim();
       for (const [view, { colorScheme, width }] of VIEWS.entries()) {
         await this.page.setViewportSize({ width, height: 900 });
-        await this.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
         if (view === 0) await this.goto(path, heading);
-        await until(changesStill(colorScheme), (changes) => !changes);
+        await this.#turn({ colorScheme, reducedMotion: 'reduce' });
         const wider = await until(pixelsWider, (pixels) => pixels <= 0);
-        const found = view === 0 || view === VIEWS.length - 1 ? await this.barriers() : [];
+        const found = view === 0 || view === VIEWS.length - 1 ? [...(await this.barriers())] : [];
         const place = `${path}, ${colorScheme}, ${width}`;
-        add(place, wider > 0 ? [...found, `${wider} pixels wider than the window`] : found);
+        if (wider > 0) found.push(`${wider} pixels wider than the window`);
+        const looks = view === 0 ? [CUT_TEXTS, TURNED_TEXTS] : [];
+        for (const look of looks) found.push(...(await this.page.evaluate<string[]>(look)));
+        add(place, found);
         await this.screenshot(`pages/${who} ${String(at + 1).padStart(2, '0')} ${name}/${view}`);
         if (view > 0) continue;
         for (const [label, barriersOfIt] of await this.dialogBarriers(at === 0 ? ['?', 'Control+k'] : keys))
@@ -206,17 +261,23 @@ export async function until<T>(read: () => Promise<T>, isReady: (value: T) => bo
   }
 }
 
-/** Puts the pictures of all walks on one sheet, a row for each page: `screenshots/sheet.html` and `.png`. */
+/** Of the pages that have pictures. @param who of one person; of all by default */
+export const rowsOfSheet = (who = ''): readonly string[] => readdirSync(PAGES).filter((row) => row.startsWith(who));
+
+/** Puts the pictures of all walks on one sheet, a row for each page: `screenshots/sheet.html` and `.png`. None may be missing. */
 export async function makeSheet(browser: Browser): Promise<void> {
-  const rows = readdirSync(join(SCREENSHOTS, 'pages')).map((row) => {
+  const rows = rowsOfSheet();
+  const shown = rows.map((row) => {
     const pictures = VIEWS.map((_, view) => `<img src="pages/${encodeURI(row)}/${view}.png">`);
     return `<h2>${row}</h2><div>${pictures.join('')}</div>`;
   });
   const style = 'body{font:14px sans-serif}div{display:flex;gap:8px}img{height:300px;border:1px solid}';
   const file = join(SCREENSHOTS, 'sheet.html');
-  writeFileSync(file, `<!doctype html><meta charset="utf-8"><style>${style}</style>${rows.join('')}`);
+  writeFileSync(file, `<!doctype html><meta charset="utf-8"><style>${style}</style>${shown.join('')}`);
   const page = await browser.newPage({ viewport: { width: 1700, height: 900 } });
   await page.goto(pathToFileURL(file).href);
+  const widths = await page.evaluate('[...document.images].map(({ naturalWidth }) => naturalWidth)');
+  expect(widths).toEqual(rows.flatMap(() => VIEWS.map(({ width }) => width)));
   await page.screenshot({ path: join(SCREENSHOTS, 'sheet.png'), fullPage: true });
   await page.close();
 }

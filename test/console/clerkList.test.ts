@@ -1,15 +1,11 @@
 /** A clerk's lists: the way from one order to the next, when an approval is sent, many orders at once, what colleagues have open. */
-import type { Browser } from 'playwright-core';
-import { type Service, startService } from '../acceptance/service.js';
 import type { AssetRecord } from '../acceptance/tenant.js';
-import { startBrowser, Window } from './browser.js';
+import { useConsole, type Window } from './browser.js';
 import { addOrders, addUser } from './people.js';
 
-let service: Service;
-let browser: Browser;
 let window: Window;
 let orders: readonly AssetRecord[];
-const acme = () => service.tenant('acme');
+const { acme, enter } = useConsole();
 const statusOf = async (id = '') => (await acme().get('dyn_stock_order', id)).processing_status;
 const heading = (name: string) => window.page.getByRole('heading', { level: 1, name }).waitFor();
 const place = (text: string) => window.page.getByText(text, { exact: true }).waitFor();
@@ -17,18 +13,12 @@ const open = (name: string) => window.page.getByRole('row', { name }).getByRole(
 const confirm = (name: string) => window.page.getByRole('dialog').getByRole('button', { name }).click();
 
 beforeAll(async () => {
-  [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
   orders = await addOrders(acme(), 27);
-  window = await Window.open(browser, acme());
-  await window.signIn(await addUser(acme(), 'validator'));
+  window = await enter(await addUser(acme(), 'validator'));
 });
 afterEach(() => {
   // A browser shows by itself what was refused.
   expect(window.complaints.splice(0).filter((each) => !/status of 4(?:00|09|22)/.test(each))).toEqual([]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await service?.dispose();
 });
 
 test('goes on over the end of a page and after a rejection; what is approved with a reason is sent after 8 seconds, if at all', async () => {
@@ -75,8 +65,7 @@ test('goes on over the end of a page and after a rejection; what is approved wit
 test('goes on among the refused; shows what a colleague has open, and what is late in red', async () => {
   for (const { id } of orders.slice(0, 2))
     await acme().update('dyn_stock_order', id, { processing_status: 'submit_failed', delivery_date: '2020-01-06' });
-  const colleague = await Window.open(browser, acme());
-  await colleague.signIn(await addUser(acme(), 'validator', 'anna'));
+  const colleague = await enter(await addUser(acme(), 'validator', 'anna'));
   await colleague.goto(`/orders/${orders[1]?.id}`, /PO-002/);
   await window.goto('/refused', 'Refused by the ERP');
   const row = window.page.getByRole('row', { name: 'PO-002' });

@@ -1,24 +1,15 @@
 /** /docs in Chromium: everybody can read it, and calls can be made from the reference. */
-import type { Browser } from 'playwright-core';
-import { type Service, startService } from '../acceptance/service.js';
-import { startBrowser, Window } from './browser.js';
+import { useConsole, type Window } from './browser.js';
 
-let service: Service;
-let browser: Browser;
-const acme = () => service.tenant('acme');
+const { acme, open: openWindow } = useConsole();
 const origin = () => `http://${acme().host}`;
 
 beforeAll(async () => {
-  [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
   await acme().batch('dyn_item', [{ external_id: 'T1', name: 'Tea' }]);
 });
-afterAll(async () => {
-  await browser?.close();
-  await service?.dispose();
-});
 
-async function open(path: string, options: Parameters<typeof Window.open>[2] = {}): Promise<Window> {
-  const window = await Window.open(browser, acme(), options);
+async function open(path: string, options: Parameters<typeof openWindow>[0] = {}): Promise<Window> {
+  const window = await openWindow(options);
   window.page.on('request', (request) => {
     const { origin: host, protocol } = new URL(request.url());
     if (protocol !== 'data:' && host !== origin()) window.complaints.push(`asks ${host}`);
@@ -68,12 +59,10 @@ test('a guide is searched, and keeps the language of its reader from page to pag
   await page.locator('.tabs').getByText('Python').first().click();
   await page.getByText('# assets.py').waitFor();
   await page.keyboard.press('Control+k');
-  await page.getByRole('dialog').getByRole('searchbox').fill('clean up');
-  await page
-    .getByRole('dialog')
-    .getByRole('link', { name: /Synchronise a table/ })
-    .first()
-    .click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('searchbox').fill('clean up');
+  const found = dialog.getByRole('link', { name: /Synchronise a table/ });
+  await found.first().click();
   await page.getByRole('heading', { level: 1, name: 'Synchronise a table' }).waitFor();
   await page.getByText('from assets import').first().waitFor();
   expect(complaints).toEqual([]);

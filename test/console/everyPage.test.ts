@@ -1,17 +1,17 @@
 /** Every page and dialog: no barrier that axe finds, no error of a script, no report of the policy; hostile names are harmless. */
-import { readFileSync } from 'node:fs';
-import type { Browser } from 'playwright-core';
-import { addWebhook } from '../acceptance/export.js';
-import { type Service, startService } from '../acceptance/service.js';
+import { readdirSync, readFileSync } from 'node:fs';
+import { addWebhook, quickDelivery } from '../acceptance/export.js';
+import { Receiver } from '../acceptance/receiver.js';
 import { scaled } from '../engines/timeScale.js';
-import { makeSheet, type PageSeen, startBrowser, Window } from './browser.js';
+import { makeSheet, type PageSeen, rowsOfSheet, TURNING, useConsole } from './browser.js';
+import { DIALOGS } from './dialogs.js';
 import { addOrders, addUser } from './people.js';
 
 const HOSTILE = [
   '<img src=x onerror="document.title=\'owned\'">',
-  'gnp.exe\u202Egpj.order',
   'x'.repeat(255),
   '{{constructor.constructor("alert(1)")()}}',
+  TURNING,
 ];
 
 /** The texts of the console that its Dutch has in other words. */
@@ -24,15 +24,19 @@ const ENGLISH_WORD = /(?<![\w.:/-])(?:the|and|with|for|by|created|changed|added|
 /** A walk through all pages. */
 const LONGEST_WALK_MS = scaled(300_000);
 
-let service: Service;
-let browser: Browser;
-const acme = () => service.tenant('acme');
+let receiver: Receiver;
+const { acme, open, enter, browser } = useConsole(async () => {
+  receiver = await Receiver.start();
+  return { env: quickDelivery(receiver) };
+});
 let pages: readonly PageSeen[];
+/** Titles of the dialogs that axe has looked at on the walks. */
+const titles = new Set<string>();
 
 beforeAll(async () => {
-  [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
   const [order] = await addOrders(acme(), 3);
   let flawed = order;
+  const item = await acme().create('dyn_item', { external_id: 'H', name: TURNING });
   await acme().batch(
     'dyn_party',
     HOSTILE.map((name, at) => ({ external_id: `H${at}`, name })),
@@ -41,11 +45,19 @@ beforeAll(async () => {
     flawed = await acme().create('dyn_stock_order', {
       customer_reference: name.slice(0, 100),
       buyer_customer_party_id: `H${at}`,
-      lines: [{ quantity: 0 }],
+      lines: [{ quantity: 0, item_id: item.id }],
     });
   }
+  const [me] = (await acme().platformData('GET', '/users')) as readonly { readonly id: number }[];
+  const named = { first_name: 'Admin', last_name: TURNING, roles: ['admin', 'validator'] };
+  await acme().platformData('PUT', `/users/${me?.id}`, named);
+  await acme().platformData('PUT', `/orders/${flawed?.id}`, { notes: TURNING, processing_status: 'saved' });
   await acme().update('dyn_stock_order', String(flawed?.id), { processing_status: 'validated' });
-  const webhook = await addWebhook(acme(), 'https://example.com/hook', { name: HOSTILE[0] });
+  const webhook = await addWebhook(acme(), receiver.url('/hook'), { name: HOSTILE[0] });
+  await acme().platform('POST', `/webhooks/${webhook.id}/test`, { body: { event: 'order.approved' } });
+  await receiver.received('/hook', 1);
+  const deliveries = await acme().platformData('GET', `/webhooks/${webhook.id}/deliveries`);
+  await addUser(acme(), 'validator', 'vera');
   const { data } = await acme().list('dyn_party', { sort: '-created_at' });
   const entry = await acme().platformData('GET', '/activity?kind=table.batch&limit=1');
   pages = [
@@ -54,8 +66,8 @@ beforeAll(async () => {
     ['/refused', 'Refused by the ERP'],
     ['/archive', 'Archive'],
     [`/orders/${order?.id}`, /PO-001/],
-    [`/orders/${flawed?.id}`, /constructor/, 'r', 'a'],
-    [`/orders/${order?.id}/replay`, 'Everything that happened'],
+    [`/orders/${flawed?.id}`, /gpj/, 'r', 'a'],
+    [`/orders/${flawed?.id}/replay`, /gpj/],
     ['/tables', 'Tables'],
     ['/tables/dyn_party', 'Parties'],
     [`/tables/dyn_party/records/${data[0]?.id}`, /./],
@@ -64,6 +76,7 @@ beforeAll(async () => {
     ['/tables/dyn_party/compare', /Compare two moments/],
     ['/webhooks', 'Webhooks'],
     [`/webhooks/${webhook.id}`, /onerror/],
+    [`/webhooks/${webhook.id}/deliveries/${Object(deliveries)[0]?.id}`, /./],
     ['/api-clients', 'API clients'],
     ['/users', 'Users'],
     ['/settings', 'Settings'],
@@ -73,48 +86,67 @@ beforeAll(async () => {
     ['/nowhere', 'This page does not exist.'],
   ];
 });
-afterAll(async () => {
-  await browser?.close();
-  await service?.dispose();
-});
+afterAll(() => receiver?.stop());
 
 test.each(['light', 'dark'] as const)('%s: the sign-in can be used by everybody', async (colorScheme) => {
-  const window = await Window.open(browser, acme(), { colorScheme });
-  await window.page.goto(`http://${acme().host}/console`);
-  await window.page.getByLabel('E-mail address').waitFor();
-  expect(await window.barriers()).toEqual([]);
-  await window.screenshot(`sign-in-${colorScheme}`);
+  const window = await open({ colorScheme });
+  for (const path of ['', '/welcome#link']) {
+    await window.page.goto(`http://${acme().host}/console${path}`);
+    await window.page.getByRole('heading').first().waitFor();
+    expect(await window.barriers()).toEqual([]);
+    await window.screenshot(`sign-in-${colorScheme}${path.slice(1, 8)}`);
+  }
   await window.close();
 });
 
-test.each([
+const PERSONAS = [
   ['admin', 'admin', /./],
   ['clerk', 'validator', /^\/(?:$|orders$|orders\/[^/]*$|tables$)/],
   ['auditor', 'auditor', /^\/(?:$|orders\/.*replay|.*compare|activity)/],
-] as const)(
+] as const;
+const pagesOf = (isTheirs: RegExp) => pages.filter(([path]) => isTheirs.test(path));
+
+test.each(PERSONAS)(
   '%s: every page and dialog can be read and used by everybody, and complains of nothing',
   async (who, role, isTheirs) => {
-    const window = await Window.open(browser, acme());
-    await window.signIn(who === 'admin' ? acme().admin : await addUser(acme(), role, who));
-    expect(
-      await window.walk(
-        who,
-        pages.filter(([path]) => isTheirs.test(path)),
-      ),
-    ).toEqual({});
+    const window = await enter(who === 'admin' ? acme().admin : await addUser(acme(), role, who));
+    expect(await window.walk(who, pagesOf(isTheirs))).toEqual({});
+    expect(rowsOfSheet(who)).toHaveLength(pagesOf(isTheirs).length);
+    for (const title of window.dialogs) titles.add(title);
     expect(await window.page.title()).not.toContain('owned');
     await window.closeWithoutComplaint();
   },
   LONGEST_WALK_MS,
 );
 
-test('all pages are on one sheet, to be looked at', () => makeSheet(browser), LONGEST_WALK_MS);
+const DIALOG = /<(?:Asked|FormDialog|InputsDialog|Modal|Spotlight)\b/g;
+
+test('each page and each dialog of the console was looked at', () => {
+  const read = (folder: string, end: string) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap((file) =>
+      file.endsWith(end) ? [[file.slice(0, -end.length), readFileSync(`${folder}/${file}`, 'utf8')] as const] : [],
+    );
+  const days = read('test/console', '.test.ts').join('');
+  const paths = [...pages.map(([path]) => path), ...[...days.matchAll(/'(\/[^'\s]+)'/g)].map(([, path = '']) => path)];
+  const routes = [...readFileSync('console/src/routes.tsx', 'utf8').matchAll(/(?<=page\(')[^']+/g)].map(String);
+  const isSeen = (route: string) => paths.some((path) => RegExp(`^${route.replace(/\$\w+/g, '[^/]+')}\\b`).test(path));
+  expect(routes.filter((route) => !isSeen(route))).toEqual([]);
+
+  const inSource = read('console/src', '.tsx').map(([file, text]) => [file, text.match(DIALOG)?.length ?? 0] as const);
+  const listed = Object.entries(DIALOGS).map(([file, names]) => [file, names.length] as const);
+  expect(inSource.filter(([, dialogs]) => dialogs > 0).sort()).toEqual(listed.sort());
+  const isLookedAt = (name: string) =>
+    [...titles].some((title) => title.startsWith(name)) || RegExp(`screenshot\\(.${name}`).test(days);
+  const all = Object.values(DIALOGS).flat();
+  // The operator's walk opens it.
+  expect(all.filter((name) => !isLookedAt(name))).toEqual(['Rebuild']);
+});
+
+test('all pages are on one sheet at three widths, to be looked at', () => makeSheet(browser()), LONGEST_WALK_MS);
 
 test('a session that ended elsewhere is found out by reading and by saving, in each tab', async () => {
-  const window = await Window.open(browser, acme());
+  const window = await enter(acme().admin);
   const { page } = window;
-  await page.goto(`http://${acme().host}/console`);
-  await window.signIn(acme().admin);
   await window.goto('/account', 'Your account');
   await page.getByLabel('Present password').fill(acme().admin.password);
   await page.getByLabel('New password').fill('another long password');
@@ -127,10 +159,8 @@ test('a session that ended elsewhere is found out by reading and by saving, in e
   const second = await page.context().newPage();
   await second.goto(`http://${acme().host}/console/tables`);
   await second.getByRole('heading', { level: 1, name: 'Tables' }).waitFor();
-  await page
-    .getByRole('banner')
-    .getByRole('button', { name: /^Admin / })
-    .click();
+  const banner = page.getByRole('banner');
+  await banner.getByRole('button', { name: /^Admin / }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await second.getByLabel('E-mail address').waitFor();
   expect(await second.evaluate('document.body.innerText')).not.toMatch(/dyn_|Parties|@/);
@@ -139,11 +169,9 @@ test('a session that ended elsewhere is found out by reading and by saving, in e
 
 test('a person sees where they are signed in, and ends it there', async () => {
   const person = await addUser(acme(), 'validator');
-  const phone = await Window.open(browser, acme(), { userAgent: 'Mozilla/5.0 (iPhone) Version/17.4 Safari/604.1' });
-  await phone.signIn(person);
-  const window = await Window.open(browser, acme());
+  const phone = await enter(person, { userAgent: 'Mozilla/5.0 (iPhone) Version/17.4 Safari/604.1' });
+  const window = await enter(person);
   const { page } = window;
-  await window.signIn(person);
   await page.getByRole('button', { name: 'validator Smit' }).click();
   await page.getByRole('menuitem', { name: 'Your account' }).click();
   await page.getByText('Chrome, Linux').waitFor();
@@ -169,7 +197,7 @@ test('a person sees where they are signed in, and ends it there', async () => {
 test(
   'speaks Dutch, and says so',
   async () => {
-    const window = await Window.open(browser, acme(), { locale: 'nl-NL' });
+    const window = await open({ locale: 'nl-NL' });
     const { page } = window;
     await page.goto(`http://${acme().host}/console`);
     await page.getByRole('heading', { name: 'Inloggen' }).waitFor();
@@ -187,7 +215,7 @@ test(
       if (english.length > 0) flaws[path] = english;
     }
     expect(flaws).toEqual({});
-    await window.goto(pages.find(([, heading]) => String(heading) === '/constructor/')?.[0] ?? '', /constructor/);
+    await window.goto(pages.find(([, heading]) => String(heading) === '/gpj/')?.[0] ?? '', /gpj/);
     for (const problem of ['Leverdatum: niets ingevuld.', '1: Aantal: moet meer dan 0 zijn.'])
       await page.getByRole('button', { name: problem }).waitFor();
     await window.screenshot('clerk-problems-nl');
@@ -197,7 +225,7 @@ test(
 );
 
 test('the sign-in is there within three seconds at 400 kbit/s', async () => {
-  const window = await Window.open(browser, acme());
+  const window = await open();
   const { page } = window;
   const line = await page.context().newCDPSession(page);
   const bytesPerSecond = 400_000 / 8;
@@ -215,7 +243,7 @@ test('the sign-in is there within three seconds at 400 kbit/s', async () => {
 });
 
 test('the first screen takes at most 250 KB of scripts, styles and fonts', async () => {
-  const window = await Window.open(browser, acme());
+  const window = await open();
   const { page } = window;
   /** Each file once: the second load has them in its cache. */
   const sizes = new Map<string, number>();
