@@ -76,7 +76,8 @@ export function Entry({ entry, orderId, names, children }: EntryProps) {
   const text = useText();
   const labelOf = useLabels();
   const wordsOf = useKindWords();
-  const { event, occurred_at: at, actor, status_from: from, status_to: to, reasons, changes } = entry;
+  const { event, occurred_at: at, actor, status_from: from, status_to: to, reasons } = entry;
+  const changes = entry.changes.filter((each) => each.from !== orderId && each.to !== orderId);
   const who = actor.name ?? actor.id;
   const states: { readonly [status: string]: string } = text.status;
   const changed = from === to || from === null ? [] : [`${states[from] ?? from} → ${states[to] ?? to}`];
