@@ -11,10 +11,7 @@ export const DIALOGS: { readonly [file: string]: readonly string[] } = {
   'operator/Tenants': ['operator-credentials'],
   'orders/Bulk': ['clerk-many-'],
   'orders/Decisions': ['clerk-reject'],
-  'settings/ApiClients': [
-    'Add an API client',
-    ...['Rotate the secret', 'Replace the secret at once', 'Remove'].map(ofOne),
-  ],
+  'settings/ApiClients': ['Add an API client', ofOne('Rotate the secret'), 'Replace the secret', ofOne('Remove')],
   'settings/Users': ['Add a user', 'Reset the password: admin@acme', 'Remove: vera Smit'],
   'tables/CleanUp': ['admin-import-guard'],
   'tables/Fields': ['Labels and fields', 'admin-retiring'],

@@ -138,7 +138,6 @@ test('each page and each dialog of the console was looked at', () => {
   const isLookedAt = (name: string) =>
     [...titles].some((title) => title.startsWith(name)) || RegExp(`screenshot\\(.${name}`).test(days);
   const all = Object.values(DIALOGS).flat();
-  // The operator's walk opens it.
   expect(all.filter((name) => !isLookedAt(name))).toEqual(['Rebuild']);
 });
 

@@ -8,13 +8,7 @@ type Role = 'admin' | 'validator' | 'auditor';
 
 export async function addUser(tenant: TenantClient, role: Role, name: string = role): Promise<Person> {
   const email = `${name}@example.com`;
-  const user = {
-    email,
-    password: PASSWORD,
-    first_name: name,
-    last_name: 'Smit',
-    roles: [role],
-  };
+  const user = { email, password: PASSWORD, first_name: name, last_name: 'Smit', roles: [role] };
   await tenant.platformData('POST', '/users', user);
   return { email, password: PASSWORD };
 }
