@@ -8,7 +8,7 @@ import { AUDIT_SCOPE } from '../domain/identity/scopes.js';
 import { MAX_ACTIVITY_ROWS, MAX_ENTRIES } from '../domain/limits.js';
 import { nameIn } from '../domain/order/document.js';
 import type { Condition } from '../ports/rowStore.js';
-import { type ActivityEntry, activityPage, isOperation, newestEntry } from '../queries/activity.js';
+import { type ActivityEntry, activityPage, isTableOperation, newestEntry } from '../queries/activity.js';
 import { cancellable, where } from '../queries/asking.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { type Acted, acted, namedActor } from './actors.js';
@@ -41,7 +41,7 @@ const idOfKind =
   ({ subject }: ShownEntry): string | null =>
     subject?.kind === kind ? subject.id : null;
 
-const operationIdOf = (entry: ShownEntry): string | null => (isOperation(entry) ? String(entry.revision) : null);
+const operationIdOf = (entry: ShownEntry): string | null => (isTableOperation(entry) ? String(entry.revision) : null);
 
 const activityView = json.view<ShownEntry>({
   id: [{ ...json.text, description: 'Also the cursor behind this entry.' }, idOf],

@@ -53,7 +53,7 @@ export class FollowedTenant {
   shownFrom: Position = Number.POSITIVE_INFINITY;
   isBusy = false;
   /** It has no turns, so that its rows stay as they are. */
-  isHeld = false;
+  isSuspended = false;
   /** How often it has begun at another position: what was read for it before is not offered any more. */
   begun = 0;
   readonly turnEnded = new WakeUp();
@@ -91,7 +91,7 @@ export class FollowedTenant {
 
   get hasTurn(): boolean {
     if (this.isBusy) return false;
-    return this.#unfinished !== undefined || (!this.isHeld && this.next !== undefined);
+    return this.#unfinished !== undefined || (!this.isSuspended && this.next !== undefined);
   }
 
   get isWhole(): boolean {

@@ -133,7 +133,7 @@ export class Follower {
       while (copied.isBusy) await copied.turnEnded.wait(undefined);
       this.#copies.delete(copied);
       await this.deps.writer.remove(copied.name);
-      tenant.isHeld = false;
+      tenant.isSuspended = false;
       this.#turns.wake(tenant);
     }
   }
@@ -144,7 +144,7 @@ export class Follower {
       await tenant.find(this.deps.writer);
     } catch (error) {
       if (!(error instanceof RowsLostError)) throw error;
-      this.#fillAgain(tenant, error);
+      this.#refill(tenant, error);
     }
     const either = AbortSignal.any([signal, this.#ending.signal]);
     const isFilling = () => tenant.mark === 'filling' && this.#tenants.has(tenant);
@@ -289,13 +289,13 @@ export class Follower {
         else if (end === 'parked' && !isCopy) await this.#park(tenant);
       } catch (error) {
         if (!(error instanceof RowsLostError) || isCopy) throw error;
-        this.#fillAgain(tenant, error);
+        this.#refill(tenant, error);
       }
     }
     if (this.#tenants.has(tenant)) await this.#showIfDue(tenant);
   }
 
-  #fillAgain(tenant: FollowedTenant, error: RowsLostError): void {
+  #refill(tenant: FollowedTenant, error: RowsLostError): void {
     this.#copying.get(tenant.name)?.abort(error);
     tenant.mark = 'filling';
     this.#restart(tenant, 0);
@@ -320,19 +320,19 @@ export class Follower {
     this.deps.onNews({ kind: 'running', tenant: tenant.name });
   }
 
-  /** Fills the copy up to where the tenant is, and holds the tenant there. */
+  /** Fills the copy up to where the tenant is, and suspends the tenant there. */
   async #fillCopy(copied: FollowedTenant, tenant: FollowedTenant, options: CopyOptions): Promise<void> {
     const { onProgress, toEnd = false } = options;
     const signal = AbortSignal.any([options.signal, this.#ending.signal]);
     const end = (): Position => (toEnd && tenant.parked !== undefined ? this.#place.position : tenant.position);
     for await (const slice of this.#slicesOf(new Set([tenant.name]), 0, signal)) {
-      if (slice.position >= end()) await this.#hold(tenant, signal);
+      if (slice.position >= end()) await this.#suspend(tenant, signal);
       for (const event of slice.events) {
         if (tenantOf(event) === tenant.name && event.position <= end()) this.#offer(copied, event);
       }
       copied.readTo = Math.min(slice.position, end());
       const isAhead = () =>
-        tenant.isHeld ? copied.next !== undefined || !copied.isWhole : copied.items > this.#readAhead.all;
+        tenant.isSuspended ? copied.next !== undefined || !copied.isWhole : copied.items > this.#readAhead.all;
       while (isAhead() && !signal.aborted) {
         await copied.turnEnded.wait(undefined, signal);
         onProgress?.(copied.position, end());
@@ -342,7 +342,7 @@ export class Follower {
       }
       signal.throwIfAborted();
       onProgress?.(copied.position, end());
-      if (!tenant.isHeld || copied.readTo < end()) continue;
+      if (!tenant.isSuspended || copied.readTo < end()) continue;
       if (toEnd) this.#join(tenant, copied.readTo);
       return;
     }
@@ -350,8 +350,8 @@ export class Follower {
   }
 
   /** Waits until nothing of the tenant is half done. */
-  async #hold(tenant: FollowedTenant, signal: AbortSignal): Promise<void> {
-    tenant.isHeld = true;
+  async #suspend(tenant: FollowedTenant, signal: AbortSignal): Promise<void> {
+    tenant.isSuspended = true;
     while (!tenant.isWhole && !signal.aborted) await tenant.turnEnded.wait(undefined, signal);
   }
 
@@ -387,7 +387,7 @@ export class Follower {
       const checkpoint = isApplied && next.position > kept.position ? { log, ...next } : undefined;
       for (const error of await this.deps.writer.keep(checkpoint)) {
         const tenant = this.#tenants.get(error.tenant);
-        if (tenant !== undefined) this.#fillAgain(tenant, error);
+        if (tenant !== undefined) this.#refill(tenant, error);
       }
       if (isApplied) [kept, next] = [next, this.#place];
     }

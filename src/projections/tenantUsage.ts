@@ -12,14 +12,14 @@ const MAX_KEPT_FIGURES = 20_000;
 /** Milliseconds that a figure may be old when it refuses a request. */
 const QUOTA_CONFIRMED_WITHIN_MS = 100;
 /** Milliseconds after which a figure that a quota is compared with is looked up again, while the tenant writes. */
-const QUOTA_LOOKED_UP_EVERY_MS = 2_000;
-/** A look-up is given up after this time, in milliseconds. */
-const LOOK_LIMIT_MS = 3_000;
+const QUOTA_READ_EVERY_MS = 2_000;
+/** A read is given up after this time, in milliseconds. */
+const READ_LIMIT_MS = 3_000;
 
 /** Undefined while its rows cannot be read. */
 type Used = { readonly [quota in Quota]: number | undefined };
 
-type Figures = { used?: Used | undefined; lookedUpAt: number; readonly lookUp: () => Promise<void> };
+type Figures = { used?: Used | undefined; readAt: number; readonly read: () => Promise<void> };
 
 export class TenantUsage {
   readonly #figures = new LRUCache<string, Figures>({ max: MAX_KEPT_FIGURES });
@@ -38,30 +38,30 @@ export class TenantUsage {
   /** What is used, at most a moment old. Never rejects. */
   async used(tenant: string): Promise<Used | undefined> {
     const figures = this.#of(tenant);
-    if (performance.now() - figures.lookedUpAt > QUOTA_CONFIRMED_WITHIN_MS) await figures.lookUp();
+    if (performance.now() - figures.readAt > QUOTA_CONFIRMED_WITHIN_MS) await figures.read();
     return figures.used;
   }
 
-  /** The first of these quotas of which this share is used up. Usually figures in memory suffice; before it is named they are looked up. */
+  /** The first of these quotas of which this share is used up. Usually figures in memory suffice; before it is named they are read. */
   async usedUp(tenant: Pick<Tenant, 'name' | 'quotas'>, quotas: readonly Quota[], share: number) {
     const over = (used: Used | undefined) =>
       quotas
         .map((quota) => ({ quota, limit: this.limit(tenant, quota), used: used?.[quota] ?? 0 }))
         .find(({ limit, used: own }) => limit > 0 && own >= share * limit);
     const figures = this.#of(tenant.name);
-    if (performance.now() - figures.lookedUpAt > QUOTA_LOOKED_UP_EVERY_MS) void figures.lookUp();
+    if (performance.now() - figures.readAt > QUOTA_READ_EVERY_MS) void figures.read();
     return over(figures.used) && over(await this.used(tenant.name));
   }
 
   #of(tenant: string): Figures {
     const kept = this.#figures.get(tenant);
     if (kept !== undefined) return kept;
-    const lookUp = singleFlight(async () => {
-      const looking = withTimeout(LOOK_LIMIT_MS, 'The rows cannot be read.', this.#find(tenant));
-      figures.used = await looking.catch(() => undefined);
-      figures.lookedUpAt = performance.now();
+    const read = singleFlight(async () => {
+      const reading = withTimeout(READ_LIMIT_MS, 'The rows cannot be read.', this.#find(tenant));
+      figures.used = await reading.catch(() => undefined);
+      figures.readAt = performance.now();
     });
-    const figures: Figures = { lookedUpAt: Number.NEGATIVE_INFINITY, lookUp };
+    const figures: Figures = { readAt: Number.NEGATIVE_INFINITY, read };
     this.#figures.set(tenant, figures);
     return figures;
   }

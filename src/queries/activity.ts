@@ -50,7 +50,7 @@ export const newestEntry = async (
 export const UNDOABLE: readonly ActivityKind[] = ['table.batch', 'table.clean_up', 'record.deleted'];
 export const TABLE_OPERATIONS: readonly ActivityKind[] = [...UNDOABLE, 'table.undo'];
 
-export const isOperation = ({ kind }: Pick<ActivityEntry, 'kind'>): boolean => TABLE_OPERATIONS.includes(kind);
+export const isTableOperation = ({ kind }: Pick<ActivityEntry, 'kind'>): boolean => TABLE_OPERATIONS.includes(kind);
 
 /** The batch ids that an operation carried, or that a clean-up kept. */
 export const batchIdsOf = ({ details }: Pick<ActivityEntry, 'details'>): readonly string[] =>
@@ -61,7 +61,7 @@ export const countsOf = ({ counts = NOTHING }: Pick<ActivityEntry, 'counts'>): C
 
 /** A batch is an event for each of its batch ids, and an undo one append for each piece. */
 const isPartOf = (older: ActivityEntry, newer: ActivityEntry): boolean =>
-  isOperation(older) &&
+  isTableOperation(older) &&
   older.kind === newer.kind &&
   older.table === newer.table &&
   older.correlationId === newer.correlationId;

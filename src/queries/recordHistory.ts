@@ -8,7 +8,7 @@ import {
   type ActivityEntry,
   activityPage,
   entriesOf,
-  isOperation,
+  isTableOperation,
   newestEntry,
   TABLE_OPERATIONS,
   UNDOABLE,
@@ -57,12 +57,12 @@ export async function recordHistory(
     const event = ofAppend.find(({ subject }) => subject?.id.toLowerCase() === id) ?? ofAppend[0];
     return event === undefined ? [] : [{ ...difference, event }];
   });
-  const done = entries.filter(({ event }) => isOperation(event)).map(({ event }) => event.correlationId);
+  const done = entries.filter(({ event }) => isTableOperation(event)).map(({ event }) => event.correlationId);
   const conditions = where({ table: space.space, kind: TABLE_OPERATIONS, correlation_id: [...new Set(done)] });
   const page =
     done.length === 0 ? undefined : await activityPage(rows, space.tenant, { conditions, limit: MAX_ENTRIES });
   const operationIn = ({ event }: RecordHistoryEntry) =>
-    page?.entries.find((each) => isOperation(event) && each.correlationId === event.correlationId)?.revision;
+    page?.entries.find((each) => isTableOperation(event) && each.correlationId === event.correlationId)?.revision;
   return { entries: entries.map((entry) => ({ ...entry, operation: operationIn(entry) })), next };
 }
 

@@ -218,8 +218,8 @@ export const en = {
     undoes: 'Its records become what they were before it. What was changed since is left alone.',
     undone: 'This is what it did:',
     restored: (count: string) => `Back to earlier values, or there again: ${records(count)}`,
-    deletedAgain: (count: string) => `Deleted, as it had created them: ${records(count)}`,
-    leftAlone: (count: string) => `Left alone: ${records(count)}`,
+    createdAndDeleted: (count: string) => `Deleted, as it had created them: ${records(count)}`,
+    notUndone: (count: string) => `Left alone: ${records(count)}`,
     leftWhy: { changed: 'changed since', key_taken: 'another record has its key', deleted: 'deleted since' },
   },
   imports: {

@@ -218,8 +218,8 @@ export const nl: Text = {
     undoes: 'De records worden weer zoals ze ervoor waren. Wat sindsdien is gewijzigd, blijft zo.',
     undone: 'Dit heeft het gedaan:',
     restored: (count: string) => `Terug naar eerdere waarden, of er weer: ${records(count)}`,
-    deletedAgain: (count: string) => `Verwijderd, want erdoor aangemaakt: ${records(count)}`,
-    leftAlone: (count: string) => `Blijft zoals het is: ${records(count)}`,
+    createdAndDeleted: (count: string) => `Verwijderd, want erdoor aangemaakt: ${records(count)}`,
+    notUndone: (count: string) => `Blijft zoals het is: ${records(count)}`,
     leftWhy: { changed: 'sindsdien gewijzigd', key_taken: 'sleutel is van een ander', deleted: 'sindsdien verwijderd' },
   },
   imports: {

@@ -31,7 +31,7 @@ import { FieldInput } from './FieldInput';
 import { namesOfParts, OrderHistory } from './OrderHistory';
 import { PartsGrid } from './PartsGrid';
 import { Conflict, Notes, useMessages } from './Problems';
-import { nextOrder, type OrderSearch, queueOf, readAround } from './queue';
+import { nextOrder, type OrderSearch, queueOf, readPageOf } from './queue';
 
 type Read = { readonly order: Order; readonly tag: string | null };
 
@@ -283,7 +283,7 @@ function useNeighbours(id: string) {
   const search: OrderSearch = getRouteApi('/orders/$orderId').useSearch();
   const around = useQuery({
     queryKey: ['orders', 'around', search],
-    queryFn: () => readAround(search, search.place ?? 0),
+    queryFn: () => readPageOf(search, search.place ?? 0),
   });
   const { rows = [], first = 0, total = 0 } = around.data ?? {};
   const row = rows.findIndex((each) => each.id === id);

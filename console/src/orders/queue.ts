@@ -55,7 +55,7 @@ export const readQueue = (queue: Queue, search: OrdersSearch, perPage = PAGE_SIZ
   );
 
 /** The page of the list that has this place. @throws ApiError */
-export async function readAround(search: OrderSearch, place: number) {
+export async function readPageOf(search: OrderSearch, place: number) {
   const { list: _, place: __, ...filter } = search;
   const page = Math.floor(place / PAGE_SIZE) + 1;
   const { data, meta } = await readQueue(queueOf(search), { ...filter, page });
@@ -73,7 +73,7 @@ export async function nextOrder(
   isDone: (id: string) => boolean,
 ): Promise<{ readonly id: string; readonly place: number } | undefined> {
   for (let [place, isBehind] = [search.place ?? 0, true]; ; ) {
-    const { rows, first, total } = await readAround(search, place);
+    const { rows, first, total } = await readPageOf(search, place);
     const own = isBehind ? rows.findIndex((row) => row.id === id) : -1;
     const from = own < 0 ? place - first : own + 1;
     const at = rows.findIndex((row, index) => index >= from && row.id !== id && !isDone(row.id));

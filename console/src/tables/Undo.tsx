@@ -71,9 +71,9 @@ function Outcome({ outcome }: { readonly outcome: Outcome }) {
     <>
       <Text fw={600}>{text.undone}</Text>
       <Text size="sm">{text.restored(number(restored))}</Text>
-      <Text size="sm">{text.deletedAgain(number(deleted))}</Text>
+      <Text size="sm">{text.createdAndDeleted(number(deleted))}</Text>
       {left.length > 0 && (
-        <Alert color="orange" title={text.leftAlone(number(left.length))}>
+        <Alert color="orange" title={text.notUndone(number(left.length))}>
           <List size="sm">
             {left.slice(0, MAX_NAMED).map(({ id, key, reason }) => (
               <List.Item key={id} className="text">
