@@ -30,7 +30,7 @@ export const doctor = command({
     const config = readConfig(process.env);
     const checks: Checked[] = [];
     for (const each of [...machineChecks(config), ...logChecks(config)])
-      if (each.where.includes('doctor') && canBeAsked(each, checks)) checks.push(await checked(each));
+      if (each.where.includes('doctor') && canRun(each, checks)) checks.push(await checked(each));
     return { ok: checks.every(({ findings }) => findings.length === 0), checks };
   },
   lines: ({ checks }) =>
@@ -45,7 +45,7 @@ const AWAY = 'Check that the engine runs and that its URL is right (docs/engines
 
 /** A damaged log is not opened, which could make it worse, and one that cannot be opened is reported once. */
 type LogCheck = Check & { readonly needs?: string };
-const canBeAsked = ({ needs }: LogCheck, before: readonly Checked[]): boolean =>
+const canRun = ({ needs }: LogCheck, before: readonly Checked[]): boolean =>
   needs === undefined || before.some(({ check, detail }) => check === needs && detail !== '');
 
 /** In this order. The log is opened by the command itself, with or without a running service. */

@@ -119,7 +119,7 @@ test.each(PERSONAS)(
   LONGEST_WALK_MS,
 );
 
-const DIALOG = /<(?:Asked|FormDialog|InputsDialog|Modal|Spotlight)\b/g;
+const DIALOG = /<(?:Confirm|FormDialog|InputsDialog|Modal|Spotlight)\b/g;
 
 test('each page and each dialog of the console was looked at', () => {
   const read = (folder: string, end: string) =>

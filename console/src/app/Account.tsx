@@ -2,7 +2,7 @@
 import { Badge, Group, Paper, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, bodyOf, dataOf } from '../api/client';
-import { Act, Asked } from './Dialogs';
+import { Act, Confirm } from './Dialogs';
 import { useText, When } from './language';
 import { Loaded, Page } from './Page';
 import { PasswordForm } from './Password';
@@ -19,7 +19,7 @@ export function Account() {
     <Page title={text.title}>
       <Group justify="space-between" maw="44rem">
         <Title order={2}>{text.sessions}</Title>
-        {sessions.data?.some((each) => !each.current) && <Asked label={text.endOthers} act={endOthers} />}
+        {sessions.data?.some((each) => !each.current) && <Confirm label={text.endOthers} act={endOthers} />}
       </Group>
       <Loaded query={sessions}>
         {(all) =>

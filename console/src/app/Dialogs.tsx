@@ -144,7 +144,7 @@ export function InputsDialog<Values extends object>(props: InputsDialogProps<Val
   );
 }
 
-type AskedProps = {
+type ConfirmProps = {
   readonly label: string;
   /** The name of what it is done to. */
   readonly of?: string;
@@ -155,7 +155,7 @@ type AskedProps = {
 };
 
 /** A button whose action is asked for once more. */
-export function Asked({ label, of, why, act, color = 'red' }: AskedProps) {
+export function Confirm({ label, of, why, act, color = 'red' }: ConfirmProps) {
   const text = useText();
   const title = of === undefined ? label : `${label}: ${of}`;
   return (
@@ -179,13 +179,13 @@ type OpensProps = Pick<ButtonProps, 'size' | 'variant' | 'disabled'> & {
 export function Opens({ label, children, size = 'xs', variant = 'default', ...more }: OpensProps) {
   const [isOpen, setOpen] = useState(false);
   const navigate = useNavigate();
-  const isAsked = useRouterState({ select: ({ location }) => decodeURI(location.hash) === label });
+  const isNamed = useRouterState({ select: ({ location }) => decodeURI(location.hash) === label });
   useEffect(() => {
-    if (!isAsked) return;
+    if (!isNamed) return;
     setOpen(true);
     // It is opened once.
     void navigate({ to: '.', search: true, hash: '', replace: true });
-  }, [isAsked, navigate]);
+  }, [isNamed, navigate]);
   return (
     <>
       <Button size={size} variant={variant} {...more} aria-haspopup="dialog" onClick={() => setOpen(true)}>
@@ -196,7 +196,7 @@ export function Opens({ label, children, size = 'xs', variant = 'default', ...mo
   );
 }
 
-type ActProps = Pick<AskedProps, 'label' | 'act'> & Pick<ButtonProps, 'variant' | 'disabled'>;
+type ActProps = Pick<ConfirmProps, 'label' | 'act'> & Pick<ButtonProps, 'variant' | 'disabled'>;
 
 /** A button that acts at once, and shows the refusal if there is one. */
 export function Act({ label, act, ...more }: ActProps) {

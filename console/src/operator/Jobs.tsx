@@ -3,7 +3,7 @@ import { Alert, Badge, Group, Progress, Stack, Text, Title } from '@mantine/core
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { bodyOf } from '../api/client';
-import { Act, Asked } from '../app/Dialogs';
+import { Act, Confirm } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Rows } from '../app/Rows';
 import { api, type Job, jobsQuery, type Parked } from './queries';
@@ -23,7 +23,7 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
       <Title order={2}>{jobs.title}</Title>
       <Group align="flex-end" gap="xs">
         <Act label={jobs.verify} act={begin('verify', tenant)} />
-        <Asked label={jobs.rebuild} why={jobs.rebuildWhy} act={begin('rebuild', tenant)} color="indigo" />
+        <Confirm label={jobs.rebuild} why={jobs.rebuildWhy} act={begin('rebuild', tenant)} color="indigo" />
         {tenant === undefined && <Act label={jobs.audit_verify} act={begin('audit_verify')} />}
         {tenant === undefined && <Act label={jobs.audit_checkpoint} act={begin('audit_checkpoint')} />}
         {tenant === undefined && <Act label={jobs.backup} act={begin('backup')} />}

@@ -3,7 +3,7 @@ import { Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, bodyOf, dataOf, type Schemas } from '../api/client';
 import { apiClientsQuery } from '../api/queries';
-import { Asked, InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
+import { Confirm, InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
@@ -87,20 +87,20 @@ function Actions({ client, onSecret }: ActionsProps) {
   return (
     <Group gap="xs" className="actions">
       <Opens label={common.edit}>{(close) => <ClientForm client={client} onClose={close} onAdded={onSecret} />}</Opens>
-      <Asked
+      <Confirm
         label={text.rotate}
         of={name}
         why={text.rotateWhy}
         color="indigo"
         act={() => dataOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret/rotate', path)).then(onSecret)}
       />
-      <Asked
+      <Confirm
         label={text.regenerate}
         of={name}
         why={text.regenerateWhy}
         act={() => dataOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret', path)).then(onSecret)}
       />
-      <Asked
+      <Confirm
         label={common.remove}
         of={name}
         why={text.removeWhy}

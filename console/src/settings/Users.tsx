@@ -3,7 +3,7 @@ import { Badge, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, bodyOf, dataOf, type User } from '../api/client';
 import { sessionQuery, usersQuery } from '../api/queries';
-import { Asked, InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
+import { Confirm, InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { type Invitation, linkOf } from '../app/Password';
@@ -53,7 +53,7 @@ export function Users() {
                     <Opens label={text.common.edit}>
                       {(close) => <UserForm user={user} onClose={close} onInvited={onInvited} />}
                     </Opens>
-                    <Asked
+                    <Confirm
                       label={text.users.reset}
                       of={user.email}
                       why={text.users.resetWhy}
@@ -63,7 +63,7 @@ export function Users() {
                       }}
                     />
                     {user.id !== me?.id && (
-                      <Asked
+                      <Confirm
                         label={text.common.remove}
                         of={`${user.first_name} ${user.last_name}`}
                         act={() => bodyOf(api.DELETE('/api/v1/platform/users/{user_id}', pathOf(user)))}

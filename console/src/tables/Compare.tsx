@@ -19,13 +19,13 @@ export function Compare() {
   const given: CompareSearch = getRouteApi('/tables/$table/compare').useSearch();
   const [from, setFrom] = useState('');
   const [to, setTo] = useState('');
-  const [asked, setAsked] = useState<CompareSearch | undefined>(given.from === undefined ? undefined : given);
+  const [range, setRange] = useState<CompareSearch | undefined>(given.from === undefined ? undefined : given);
   const read = async (cursor: string | undefined) => {
-    const params = { path: { table }, query: { from: asked?.from, to: asked?.to, cursor } } as never;
+    const params = { path: { table }, query: { from: range?.from, to: range?.to, cursor } } as never;
     const answer = await bodyOf(api.GET('/api/v1/platform/tables/{table}/compare', { params }));
     return answer as AnswerOf<'platformCompareMoments'>;
   };
-  const compared = usePages(['compare', table, asked], read, { enabled: asked !== undefined });
+  const compared = usePages(['compare', table, range], read, { enabled: range !== undefined });
   return (
     <Page title={`${labelOf(table)}: ${text.tables.compare}`}>
       <Group
@@ -33,14 +33,14 @@ export function Compare() {
         align="flex-end"
         onSubmit={(event) => {
           event.preventDefault();
-          setAsked({ from, to: to === '' ? new Date().toISOString() : to });
+          setRange({ from, to: to === '' ? new Date().toISOString() : to });
         }}
       >
         <MomentInput required label={text.common.from} value={from} onChange={setFrom} />
         <MomentInput label={`${text.common.to} (${text.tables.now})`} value={to} onChange={setTo} />
         <Button type="submit">{text.tables.compareDo}</Button>
       </Group>
-      {asked !== undefined && (
+      {range !== undefined && (
         <Listed list={compared} none={text.tables.noDifferences}>
           {(differences) => (
             <>

@@ -2,7 +2,7 @@
 import { Group } from '@mantine/core';
 import { useState } from 'react';
 import { type AssetType, api, bodyOf } from '../api/client';
-import { Act, Asked, FormDialog, TextField } from '../app/Dialogs';
+import { Act, Confirm, FormDialog, TextField } from '../app/Dialogs';
 import { languages, useText } from '../app/language';
 import { writableFields } from '../orders/draft';
 
@@ -45,7 +45,7 @@ export function Fields({ type, onClose }: Props) {
             ))}
             {isRetired(field.name) && <Act label={text.tables.takeBack} act={retire(field.name, false)} />}
             {field.custom && !isRetired(field.name) && field.name !== type.unique_field && (
-              <Asked
+              <Confirm
                 label={text.tables.retire}
                 of={field.label}
                 why={text.tables.retireWhy}

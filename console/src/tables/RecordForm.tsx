@@ -1,7 +1,7 @@
 /** Adds a record to a reference table, changes it as it was shown, or deletes it. */
 import { useState } from 'react';
 import { type AnyRecord, ApiError, type AssetType, answerOf, api, bodyOf } from '../api/client';
-import { Asked, FormDialog } from '../app/Dialogs';
+import { Confirm, FormDialog } from '../app/Dialogs';
 import { useText } from '../app/language';
 import { titleOf } from '../app/Rows';
 import { type Both, bodyOfDraft, mergeDraft, NO_DRAFT, referenceOf, withField, writableFields } from '../orders/draft';
@@ -98,7 +98,7 @@ export function DeleteRecord({ type, read }: { readonly type: AssetType; readonl
   const { record } = read;
   const params = { path: { table: type.name, asset_id: record.id } };
   return (
-    <Asked
+    <Confirm
       label={text.deleteRecord}
       of={titleOf(record)}
       why={text.deleteWhy}

@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, bodyOf, dataOf } from '../api/client';
-import { Act, Asked, InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
+import { Act, Confirm, InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Listed, Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
@@ -59,11 +59,11 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
           {isAdmin && (
             <Group gap="xs">
               {webhook.enabled ? (
-                <Asked label={text.webhooks.disable} of={name} why={text.webhooks.disableWhy} act={switchTo(false)} />
+                <Confirm label={text.webhooks.disable} of={name} why={text.webhooks.disableWhy} act={switchTo(false)} />
               ) : (
                 <Act label={text.webhooks.enable} act={switchTo(true)} />
               )}
-              <Asked
+              <Confirm
                 label={text.webhooks.rotate}
                 of={name}
                 why={text.webhooks.rotateWhy}
@@ -75,7 +75,7 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
               <Opens label={text.webhooks.test} disabled={!webhook.enabled}>
                 {(close) => <TestDialog webhook={webhook} onClose={close} />}
               </Opens>
-              <Asked
+              <Confirm
                 label={text.common.remove}
                 of={name}
                 why={text.webhooks.removeWhy}
@@ -134,15 +134,15 @@ function BackfillDialog({ webhook, isFailed, onClose }: BackfillProps) {
       send={send}
       onClose={onClose}
     >
-      {(asked) => <Found webhookId={webhook.id} asked={asked} />}
+      {(backfill) => <Found webhookId={webhook.id} backfill={backfill} />}
     </InputsDialog>
   );
 }
 
 type Backfill = { readonly from: string; readonly events: Webhook['events']; readonly failed_only: boolean };
 /** How many deliveries there are since then. */
-function Found({ webhookId, asked }: { readonly webhookId: string; readonly asked: Backfill }) {
-  const { from, events, failed_only: failedOnly } = asked;
+function Found({ webhookId, backfill }: { readonly webhookId: string; readonly backfill: Backfill }) {
+  const { from, events, failed_only: failedOnly } = backfill;
   const text = useText().webhooks;
   const number = useNumber();
   const found = useQuery({
@@ -163,13 +163,15 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
   const { webhooks: text, common, orders, activity } = useText();
   const number = useNumber();
   const { isAdmin } = useRoles();
-  const [asked, setAsked] = useState<{ readonly [name in 'state' | 'event' | 'order_id']?: string | undefined }>({});
-  const set = (name: keyof typeof asked) => (value: string | null) =>
-    setAsked({ ...asked, [name]: value ?? undefined });
+  const [filters, setFilters] = useState<{ readonly [name in 'state' | 'event' | 'order_id']?: string | undefined }>(
+    {},
+  );
+  const set = (name: keyof typeof filters) => (value: string | null) =>
+    setFilters({ ...filters, [name]: value ?? undefined });
   const list = usePages(
-    ['deliveries', webhook.id, asked],
+    ['deliveries', webhook.id, filters],
     (cursor) => {
-      const params = { path: { webhook_id: webhook.id }, query: { ...asked, cursor } as object };
+      const params = { path: { webhook_id: webhook.id }, query: { ...filters, cursor } as object };
       return bodyOf(api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries', { params }));
     },
     { refetchInterval: READ_EACH_MS },
@@ -180,11 +182,11 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
       placeholder={common.all}
       clearable
       data={data}
-      value={asked[name] ?? null}
+      value={filters[name] ?? null}
       onChange={set(name)}
     />
   );
-  const isFiltered = Object.values(asked).some((value) => value !== undefined);
+  const isFiltered = Object.values(filters).some((value) => value !== undefined);
   return (
     <Stack>
       <SuccessByHour webhookId={webhook.id} />
@@ -195,10 +197,10 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
           (['open', 'succeeded', 'failed'] as const).map((value) => ({ value, label: text.state[value] })),
         )}
         {choice('event', text.event, EVENTS)}
-        <OrderField label={orders.one} value={asked.order_id} onChange={set('order_id')} />
+        <OrderField label={orders.one} value={filters.order_id} onChange={set('order_id')} />
         {isAdmin && (
           <Opens label={text.backfill} size="sm">
-            {(close) => <BackfillDialog webhook={webhook} isFailed={asked.state === 'failed'} onClose={close} />}
+            {(close) => <BackfillDialog webhook={webhook} isFailed={filters.state === 'failed'} onClose={close} />}
           </Opens>
         )}
       </Group>
