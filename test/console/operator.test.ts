@@ -179,4 +179,4 @@ test(
   scaled(150_000),
 );
 
-test('their pages are on the sheet of all', () => makeSheet(browser));
+test('their pages are on the sheet of all', () => makeSheet(browser, /operator/));
