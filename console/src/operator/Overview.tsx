@@ -26,7 +26,7 @@ export function Overview() {
                 [menu.tenants, number(found.tenants)],
                 [overview.release, found.release],
                 ...found.checks.flatMap(({ check, ok, detail }) =>
-                  ok ? [[check, detail || overview.ok] as const] : [],
+                  ok ? [[check.replaceAll('_', ' '), detail || overview.ok] as const] : [],
                 ),
               ]}
             />
@@ -50,7 +50,7 @@ function Needs({ found: { checks, parked, tenants_behind: late } }: { readonly f
     <Stack gap="xs">
       <ParkedList parked={parked} />
       {wrong.map(({ check, detail, remedy }) => (
-        <Alert key={check + detail} color="red" variant="light" title={check}>
+        <Alert key={check + detail} color="red" variant="light" title={check.replaceAll('_', ' ')}>
           {detail} {remedy}
         </Alert>
       ))}
