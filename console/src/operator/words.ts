@@ -30,8 +30,8 @@ const WORDS = {
     ok: ['ok', 'in orde'],
   },
   figures: {
-    title: ['Figures of this process', 'Cijfers van dit proces'],
-    since: ['Seen by this process, since', 'Gezien door dit proces, sinds'],
+    title: ['Figures', 'Cijfers'],
+    since: ['Since', 'Sinds'],
     hour: ['Last hour', 'Afgelopen uur'],
     day: ['Last day', 'Afgelopen dag'],
     requests: ['Requests a second', 'Verzoeken per seconde'],
