@@ -37,8 +37,7 @@ export class ServiceMetrics {
   readonly #requests: Histogram<'method' | 'route' | 'status'>;
   #points: readonly Point[] = [];
   #last: Sample | undefined;
-  #watching: NodeJS.Timeout | undefined;
-  #take = async (): Promise<void> => undefined;
+  #watched: { readonly file: string; readonly timer: NodeJS.Timeout } | undefined;
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -67,17 +66,18 @@ export class ServiceMetrics {
       log.warn({ err, file }, 'the charts of the time before cannot be read, and begin again');
     }
     this.#last = await sampleOf(this.registry);
-    this.#take = async () => {
-      this.#points = await this.history(1_440);
-      this.#last = await sampleOf(this.registry);
-      await writeWhole(file, JSON.stringify(this.#points)).catch(() => undefined);
-    };
-    this.#watching = setInterval(() => void this.#take(), SAMPLED_EACH_MS).unref();
+    this.#watched = { file, timer: setInterval(() => void this.#sample(file), SAMPLED_EACH_MS).unref() };
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#watching);
-    await this.#take();
+    clearInterval(this.#watched?.timer);
+    if (this.#watched !== undefined) await this.#sample(this.#watched.file);
+  }
+
+  async #sample(file: string): Promise<void> {
+    this.#points = await this.history(1_440);
+    this.#last = await sampleOf(this.registry);
+    await writeWhole(file, JSON.stringify(this.#points)).catch(() => undefined);
   }
 
   async history(minutes: number): Promise<readonly Point[]> {
