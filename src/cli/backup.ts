@@ -58,7 +58,9 @@ const NOT_HERE = 'The event log is on its own server, and is backed up there (do
 
 /** The reserve is of the disk of the log. @throws CliError if the copy would go into it, or does not fit on another disk */
 async function refuseForDisk(log: string, draft: string, diskReserve: number): Promise<void> {
-  const [{ free }, { dev }, { dev: ofLog, size }] = await Promise.all([diskOf(draft), stat(draft), stat(log)]);
+  const [{ free }, { dev }, { dev: ofLog, size: merged }] = await Promise.all([diskOf(draft), stat(draft), stat(log)]);
+  // The copy holds what waits beside the log to be merged into it, too.
+  const size = merged + ((await stat(`${log}-wal`).catch(() => undefined))?.size ?? 0);
   const reserve = dev === ofLog ? diskReserve : 0;
   if (free - size < reserve)
     throw new CliError(
