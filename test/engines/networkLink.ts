@@ -28,24 +28,24 @@ export function networkLinkMissing(): string | undefined {
   }
 }
 
-let made = 0;
-
 /** @param engine its URL on this machine */
 export async function linkTo(engine: string) {
   const { hostname, port, href } = new URL(engine);
-  made += 1;
-  const [name, network] = [`link${made}-${process.pid}`, `10.${process.pid & 255}.${made}`];
+  const [name, network] = [`link${port}`, `10.${Number(port) >> 8}.${Number(port) & 255}`];
   const socket = join(tmpdir(), `${name}.sock`);
   const server = createServer((client) => pipeline(client, connect(Number(port), hostname), client, () => undefined));
   await once(server.listen(socket), 'listening');
   run(
     `ip netns add ${name}`,
     `ip link add ${name} type veth peer name there netns ${name}`,
-    `ip address add ${network}.1/24 dev ${name}`,
+    // This end has no address: at each change of one, Chromium gives up requests that are just connecting.
+    `sysctl -qw net.ipv6.conf.${name}.disable_ipv6=1`,
     `ip link set ${name} up`,
-    `ip -n ${name} address add ${network}.2/24 dev there`,
-    `ip -n ${name} link set there up`,
+    `ip route add ${network}.2 dev ${name}`,
+    `ip -n ${name} address add ${network}.2 dev there`,
   );
+  const mend = () => run(`ip -n ${name} link set there up`, `ip -n ${name} route add default dev there`);
+  mend();
   const within = ['netns', 'exec', name, process.execPath, '-e', FORWARD, `${network}.2`, port, socket];
   const forward = spawn('ip', within, { stdio: ['ignore', 'pipe', 'inherit'] });
   await once(forward.stdout, 'data');
@@ -53,7 +53,7 @@ export async function linkTo(engine: string) {
     /** Of the engine, across the link. */
     url: href.replace(hostname, `${network}.2`),
     cut: () => run(`ip -n ${name} link set there down`),
-    mend: () => run(`ip -n ${name} link set there up`),
+    mend,
     async dispose() {
       const ended = once(forward, 'exit');
       forward.kill();
