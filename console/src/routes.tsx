@@ -109,7 +109,7 @@ const pages = [
     validateSearch: orderSearch,
     component: load(() => import('./orders/OrderPage'), 'OrderPage'),
   }),
-  at({ ...page('/orders/$orderId/replay'), component: load(() => import('./orders/OrderReplay'), 'OrderReplay') }),
+  at({ ...page('/orders/$orderId/replay'), component: load(() => import('./orders/OrderHistory'), 'OrderReplay') }),
   at({ ...page('/tables'), component: load(() => import('./tables/Tables'), 'Tables') }),
   at({ ...page('/tables/$table'), validateSearch: recordsSearch, component: load(tables, 'TableRecords') }),
   at({

@@ -40,7 +40,7 @@ test('finds who wiped the items, and which they were', async () => {
 test('compares two moments of a table, and sees it as it was', async () => {
   const { page } = window;
   await window.goto('/tables/dyn_item/compare', /Compare two moments/);
-  await page.getByLabel('From').fill(before);
+  await page.getByRole('textbox', { name: 'From' }).fill(before);
   await page.getByRole('button', { name: 'Compare' }).click();
   await page.getByText('Last one').waitFor();
   await window.screenshot('auditor-compare');
@@ -73,7 +73,7 @@ test('narrows the activity by who, what and which order, and reads what the proo
 test('gives moments in the zone of the person: of a table as it was, and of the activity and its file', async () => {
   const { page } = window;
   await window.goto('/tables/dyn_item', /./);
-  await page.getByLabel('As it was at').fill(before);
+  await page.getByRole('textbox', { name: 'As it was at' }).fill(before);
   await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.getByText('Coffee beans 1 kg').waitFor();
   expect(decodeURIComponent(page.url())).toContain(nextSecond.toISOString());

@@ -10,8 +10,8 @@ const { acme, open, enter: enterAs, service } = useConsole();
 const statusOf = async (id = '') => (await acme().get('dyn_stock_order', id)).processing_status;
 const linesOf = async (id: unknown) =>
   (await acme().list('dyn_order_line', { 'filter[order_id]': String(id), sort: 'line_number' })).data;
-const enter = async () => {
-  const window = await enterAs(clerk);
+const enter = async (options = {}) => {
+  const window = await enterAs(clerk, options);
   return { window, page: window.page };
 };
 
@@ -102,10 +102,9 @@ test('corrects a line, looks up an item by typing, adds and removes lines, and l
   const lines = await linesOf(orders[10]?.id);
   expect(lines.map(({ quantity }) => quantity)).toEqual([12, 6, 3]);
   expect(lines[0]?.item_id).toBe(lines[1]?.item_id);
-  // The history says which line it was.
-  const changed = page.locator('details').filter({ hasText: /Quantity: 6 → 12/ });
-  await changed.locator('summary').click();
-  await changed.getByText('1 (Coffee beans 1 kg) · Quantity: 6 → 12', { exact: true }).waitFor();
+  const received = page.locator('h2:text("As received") + details');
+  await received.getByText('1 (Coffee beans 1 kg) · Quantity: 6 → 12', { exact: true }).waitFor();
+  await received.getByText('Item: Black tea, 100 bags → Coffee beans 1 kg').waitFor();
   await page.getByRole('button', { name: 'Remove this line, 3' }).click();
   await window.press('Control+s');
   const left = () => linesOf(orders[10]?.id);
@@ -271,11 +270,17 @@ test('rows of a sheet are pasted into the lines; a problem leads to its field an
     buyer_customer_party_id: 'C1',
     lines: [{ line_number: 1, quantity: 1 }],
   });
-  const window = await enterAs(clerk, { permissions: ['clipboard-read', 'clipboard-write'] });
-  const { page } = window;
+  const { window, page } = await enter({ permissions: ['clipboard-read', 'clipboard-write'] });
   await window.goto(`/orders/${order.id}`, /SHEET/);
   await page.getByRole('button', { name: /^Delivery date: / }).click();
-  await page.getByLabel('Delivery date', { exact: true }).and(page.locator(':focus')).fill('2026-12-24');
+  const date = page.getByLabel('Delivery date', { exact: true });
+  await date.and(page.locator(':focus')).fill('12/23/2026');
+  await window.press('Tab');
+  await page.getByText('Write a date such as 31/12/2026.').waitFor();
+  await date.fill('23/12/2026');
+  await page.getByRole('button', { name: 'Calendar: Delivery date', exact: true }).click();
+  await window.press('ArrowRight', 'Enter');
+  await page.locator('input[value="24/12/2026"]:not(.calendar)').waitFor();
   await page.getByRole('button', { name: /^Delivery date: / }).waitFor({ state: 'detached' });
   await page.getByRole('button', { name: /^1: Item: / }).waitFor();
   const item = page.getByRole('combobox', { name: 'Item, 1' });
@@ -304,6 +309,10 @@ test('rows of a sheet are pasted into the lines; a problem leads to its field an
   await page.getByLabel('Quantity, 1').fill('99');
   await page.getByRole('button', { name: 'Cancel' }).click();
   expect(await page.getByLabel('Quantity, 1').inputValue()).toBe('2.5');
+  // Dates speak the language of the page, not that of the browser.
+  await page.evaluate("localStorage.setItem('console.language', 'nl')");
+  await page.reload();
+  expect(await page.getByLabel('Leverdatum', { exact: true }).inputValue()).toBe('24-12-2026');
   await window.close();
 });
 

@@ -3,13 +3,12 @@ import { Anchor, Button, Group, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { api, bodyOf } from '../api/client';
-import { assetTypesQuery } from '../api/queries';
+import { assetTypesQuery, usePages } from '../api/queries';
+import { DateInput } from '../app/DateInput';
 import { useText } from '../app/language';
-import { MomentInput } from '../app/MomentInput';
 import { Listed, Page } from '../app/Page';
 import { SearchField } from '../app/SearchField';
-import { usePages } from '../app/usePages';
-import { OrderField } from '../orders/OrderLink';
+import { OrderField } from '../orders/LookUp';
 import type { ActivitySearch } from '../routes';
 import { Entries } from './ActivityEntry';
 import { ACTIVITY_KINDS, useKindWords } from './words';
@@ -54,8 +53,8 @@ export function Activity() {
         {choice('kind', kinds)}
         {choice('table', tables)}
         <OrderField label={text.orders.one} value={search.order_id} onChange={set('order_id')} />
-        <MomentInput label={text.common.from} value={search.from ?? ''} onChange={set('from')} />
-        <MomentInput label={text.common.to} value={search.to ?? ''} onChange={set('to')} />
+        <DateInput isMoment isFilter label={text.common.from} value={search.from ?? ''} onChange={set('from')} />
+        <DateInput isMoment isFilter label={text.common.to} value={search.to ?? ''} onChange={set('to')} />
         {Object.keys(search).length > 0 && (
           <Button variant="default" onClick={() => show({})}>
             {text.common.clearFilters}

@@ -1,5 +1,13 @@
-/** What pages read from the API, by the keys under which it is kept. */
-import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+/** What pages read from the API, by the keys under which it is kept, and page by page. */
+import {
+  MutationCache,
+  QueryCache,
+  QueryClient,
+  type QueryKey,
+  queryOptions,
+  useInfiniteQuery,
+  useQuery,
+} from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { languageNow } from '../app/language';
 import {
@@ -112,11 +120,6 @@ export const assetTypesQuery = queryOptions({
   staleTime: MINUTE_MS,
 });
 
-export const tableSummariesQuery = queryOptions({
-  queryKey: ['tables'],
-  queryFn: () => dataOf(api.GET('/api/v1/platform/tables')),
-});
-
 /** @param at as of `at=`; now by default */
 export const tableInfoQuery = (table: string, at?: string) =>
   queryOptions({
@@ -143,17 +146,58 @@ export const orderCountsQuery = queryOptions({
   refetchInterval: COUNTED_EACH_MS,
 });
 
-export const webhooksQuery = queryOptions({
-  queryKey: ['webhooks'],
-  queryFn: () => dataOf(api.GET('/api/v1/platform/webhooks')),
-});
+const listOf = <T extends { readonly data: unknown }>(name: string, read: () => Parameters<typeof dataOf<T>>[0]) =>
+  queryOptions({ queryKey: [name], queryFn: () => dataOf(read()) });
+export const tableSummariesQuery = listOf('tables', () => api.GET('/api/v1/platform/tables'));
+export const webhooksQuery = listOf('webhooks', () => api.GET('/api/v1/platform/webhooks'));
+export const apiClientsQuery = listOf('api-clients', () => api.GET('/api/v1/platform/api-clients'));
+export const usersQuery = listOf('users', () => api.GET('/api/v1/platform/users'));
 
-export const apiClientsQuery = queryOptions({
-  queryKey: ['api-clients'],
-  queryFn: () => dataOf(api.GET('/api/v1/platform/api-clients')),
-});
+/** What the person's roles let them do. The service checks that itself; the console only leaves out what it would refuse. */
+export function useRoles() {
+  const roles = useQuery(sessionQuery).data?.roles ?? [];
+  const isAdmin = roles.includes('admin');
+  return {
+    /** Changes settings. */
+    isAdmin,
+    /** Saves, approves and rejects orders. */
+    isValidator: isAdmin || roles.includes('validator'),
+    /** Reads settings, webhooks and the activity. */
+    isReader: isAdmin || roles.includes('auditor'),
+  };
+}
 
-export const usersQuery = queryOptions({
-  queryKey: ['users'],
-  queryFn: () => dataOf(api.GET('/api/v1/platform/users')),
-});
+/** The cursor in a link to the next page; undefined if there is none. */
+export const cursorOf = (link: string | null): string | undefined =>
+  link === null ? undefined : (new URL(link, window.location.origin).searchParams.get('cursor') ?? undefined);
+
+type Linked = { readonly links: { readonly next: string | null } };
+
+/** All pages, until there are as many rows as wanted. */
+export async function readAll<Row>(
+  read: (cursor: string | undefined) => Promise<Linked & { readonly data: readonly Row[] }>,
+  wanted = Number.POSITIVE_INFINITY,
+): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  let cursor: string | undefined;
+  do {
+    const { data, links } = await read(cursor);
+    rows.push(...data);
+    cursor = cursorOf(links.next);
+  } while (cursor !== undefined && rows.length < wanted);
+  return rows;
+}
+
+/** A list with a cursor, read page by page. */
+export const usePages = <Answer extends Linked>(
+  queryKey: QueryKey,
+  read: (cursor: string | undefined) => Promise<Answer>,
+  more: { readonly enabled?: boolean; readonly refetchInterval?: number } = {},
+) =>
+  useInfiniteQuery({
+    queryKey,
+    queryFn: ({ pageParam }) => read(pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ links }: Answer) => cursorOf(links.next),
+    ...more,
+  });

@@ -19,8 +19,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useRouterState } from '@tanstack/react-router';
 import { type ChangeEvent, type ReactNode, useEffect, useState } from 'react';
 import { ApiError } from '../api/client';
+import { DateInput } from './DateInput';
 import { useText } from './language';
-import { MomentInput } from './MomentInput';
 import { Problem } from './Page';
 
 /** After what was done, all that is shown is read again. */
@@ -132,7 +132,7 @@ export function InputsDialog<Values extends object>(props: InputsDialogProps<Val
             const text = { ...shared, value };
             if (choices.length > 0)
               return <Select key={name} {...text} data={[...choices]} onChange={(next) => set(next ?? value)} />;
-            if (isMoment) return <MomentInput key={name} {...text} onChange={set} />;
+            if (isMoment) return <DateInput isMoment key={name} {...text} onChange={set} />;
             if (!isLong) return <TextField key={name} {...text} onText={set} />;
             const onChange = ({ currentTarget }: ChangeEvent<HTMLTextAreaElement>) => set(currentTarget.value);
             return <Textarea key={name} {...text} autosize maxRows={10} className="mono" onChange={onChange} />;

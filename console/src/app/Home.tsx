@@ -12,14 +12,13 @@ import { Health } from '../webhooks/SuccessByHour';
 import { useText, When } from './language';
 import { Empty, Loaded, Page } from './Page';
 import { Cut, Rows } from './Rows';
-import { useRoles } from './useRoles';
 
 /** Rows of each list. */
 const SHOWN = 8;
 const NEWEST = { sort: '-created_at' } as const;
 
 export function Home() {
-  const { isReader } = useRoles();
+  const { isReader } = read.useRoles();
   const { home, menu, orders: text, common, status } = useText();
   const counts = useQuery(read.orderCountsQuery).data;
   const latest = useQuery({

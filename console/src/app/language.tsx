@@ -104,16 +104,6 @@ export function When({ at, long = false }: { readonly at: string | null | undefi
   );
 }
 
-/** How long ago, in one unit. */
-export function Age({ since }: { readonly since: string }) {
-  const { language } = useLanguage();
-  const minutes = Math.max(0, Math.round((Date.now() - new Date(since).getTime()) / 60_000));
-  const unit = minutes < 60 ? 'minute' : minutes < 48 * 60 ? 'hour' : 'day';
-  const value = Math.round(minutes / { minute: 1, hour: 60, day: 1440 }[unit]);
-  const text = new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'short' }).format(value);
-  return <time title={exact(new Date(since))}>{text}</time>;
-}
-
 export function useNumber(): (value: number | null | undefined) => string {
   const { language } = useLanguage();
   return (value) => (value === null || value === undefined ? '' : new Intl.NumberFormat(language).format(value));

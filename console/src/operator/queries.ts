@@ -3,8 +3,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import createClient from 'openapi-fetch';
 import type { components, paths } from '../../generated/operator';
 import { bodyOf, clientOptions, dataOf } from '../api/client';
-import { queryClient } from '../api/queries';
-import { usePages } from '../app/usePages';
+import { queryClient, usePages } from '../api/queries';
 import type { LogSearch } from '../routes';
 
 export type Schemas = components['schemas'];

@@ -2,9 +2,9 @@
 import { Badge, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type AnyRecord, api, dataOf, type Order, type OrderRow } from '../api/client';
+import { useRoles } from '../api/queries';
 import { useLanguage, useText, When } from '../app/language';
 import { Names } from '../app/Rows';
-import { useRoles } from '../app/useRoles';
 import { REFUSED, TO_VALIDATE } from './queue';
 
 /** How sure the platform is, and what the order costs. */
@@ -41,9 +41,9 @@ export function DeliveryDate({ date, of, isBeside = false }: DeliveryDateProps) 
   const { language } = useLanguage();
   const today = new Date();
   const days = Math.round(
-    (Date.parse(date) - Date.UTC(today.getFullYear(), today.getMonth(), today.getDate())) / DAY_MS,
+    (Date.parse(`${date}T00:00:00.000Z`) - Date.UTC(today.getFullYear(), today.getMonth(), today.getDate())) / DAY_MS,
   );
-  if (Number.isNaN(days)) return <>{date}</>;
+  if (Number.isNaN(days)) return isBeside ? null : date;
   const isToDo = STILL_TO_DO.includes(of.processing_status);
   const left = new Intl.RelativeTimeFormat(language, { numeric: 'auto' }).format(days, 'day');
   const Tag = isBeside ? 'small' : 'span';

@@ -4,6 +4,7 @@ import { useLocalStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { sessionQuery } from '../api/queries';
+import { DateInput } from '../app/DateInput';
 import { useText } from '../app/language';
 import { SearchField } from '../app/SearchField';
 import type { OrdersSearch } from '../routes';
@@ -71,12 +72,12 @@ export function Filters({ queue, search, onChange, customerName }: Props & { rea
             onChange={change('customer')}
           />
           {(['from', 'to'] as const).map((name) => (
-            <TextInput
+            <DateInput
               key={name}
-              type="date"
+              isFilter
               label={`${orders.delivery}: ${common[name].toLowerCase()}`}
               value={search[name] ?? ''}
-              onChange={({ currentTarget }) => change(name)(currentTarget.value)}
+              onChange={change(name)}
             />
           ))}
         </Group>

@@ -1,11 +1,14 @@
-/** What fields of a form and of a grid are made of; and the field whose value is a record of another table, found by typing. */
-import { Input, Select, Stack, Text } from '@mantine/core';
+/** The field of any table, of a form or a grid, by its type. One whose value names a record is found by typing. */
+import { Checkbox, Input, Select, Stack, Text, Textarea, TextInput, type TextInputProps } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type ComponentProps, type ReactNode, useId, useState } from 'react';
-import { type AnyRecord, api, bodyOf } from '../api/client';
+import { Link } from '@tanstack/react-router';
+import { type ComponentProps, memo, type ReactNode, useId, useState } from 'react';
+import { type AnyRecord, type AssetField, type AssetType, api, bodyOf } from '../api/client';
+import { tenantQuery } from '../api/queries';
+import { DateInput } from '../app/DateInput';
 import { useLanguage, useText } from '../app/language';
-import { decimalMark, numberText } from '../app/numberText';
+import { decimalMark, NoNumber, numberText, numberValue } from '../app/numberText';
 import { Names, Value } from '../app/Rows';
 
 /** A value that the person may not change reads as text. */
@@ -19,16 +22,17 @@ export function FieldText({ label, value }: { readonly label: string | undefined
   );
 }
 
-type CellProps = ComponentProps<'input'> & { readonly error?: ReactNode };
+type CellProps = ComponentProps<'input'> & { readonly error?: ReactNode; readonly rightSection?: ReactNode };
 
 /** A grid has thousands: a plain input takes a tenth of the time of a TextInput. */
-export function CellInput({ error, ...props }: CellProps) {
+export function CellInput({ error, rightSection, ...props }: CellProps) {
   const id = useId();
   const isWrong = error !== undefined;
   return (
     <>
       <div className="cell">
         <input {...props} aria-invalid={isWrong} {...(isWrong ? { 'aria-describedby': id } : {})} />
+        {rightSection}
       </div>
       {isWrong && (
         <div className="wrong" id={id}>
@@ -190,4 +194,129 @@ function Search({ table, keyField, value, onChange, label, isInGrid = false, err
       error={error}
     />
   );
+}
+
+type FieldProps = {
+  readonly field: AssetField;
+  readonly reference: AssetType['relationships'][number] | undefined;
+  /** The order or the part, with the record that each reference named when it was read. */
+  readonly of: { readonly [field: string]: unknown };
+  readonly value: unknown;
+  readonly onChange: (value: unknown, name: string) => void;
+  readonly error?: string | undefined;
+  readonly isDisabled?: boolean;
+  /** In a grid the column's head is shown in place of the label. */
+  readonly isInGrid?: boolean;
+  readonly label?: string;
+};
+
+const textOf = (value: unknown): string => (value === null || value === undefined ? '' : String(value));
+const orNull = (value: string): string | null => (value === '' ? null : value);
+
+/** Rendered again only where it changes. */
+export const FieldInput = memo((props: FieldProps) => {
+  const { field, reference, of, value, error, isDisabled = false, isInGrid = false } = props;
+  const { label = field.label } = props;
+  const onChange = (to: unknown) => props.onChange(to, field.name);
+  if (reference !== undefined) {
+    const { table, key, name } = reference;
+    // As it was read, unless another one was picked since.
+    const known = of[name] as AnyRecord | null | undefined;
+    const record = known?.[key] === value ? (known ?? null) : null;
+    const shared = { label, isInGrid, onChange, error, isDisabled };
+    return <LookUp {...shared} table={table} keyField={key} value={orNull(textOf(value))} record={record} />;
+  }
+  const isNumber = field.type === 'Decimal' || field.type === 'Integer';
+  if (isDisabled) return <FieldText label={isInGrid ? undefined : label} value={value} />;
+  const shared = {
+    ...(isInGrid ? { 'aria-label': label } : { label, required: field.required }),
+    error,
+  };
+  const Input = isInGrid ? CellInput : TextInput;
+  const Long = !isInGrid && field.type === 'LongText' ? Textarea : Input;
+  if (field.type === 'Date')
+    return <DateInput {...shared} as={Input} value={textOf(value)} onChange={(to) => onChange(orNull(to))} />;
+  if (isNumber) return <NumberField {...shared} as={Input} {...{ field, value }} onChange={props.onChange} />;
+  if (field.type === 'Boolean')
+    return (
+      <Checkbox
+        {...shared}
+        checked={value === true}
+        onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+      />
+    );
+  return (
+    <Long
+      {...shared}
+      {...(Long === Textarea ? { autosize: true, maxRows: 8 } : {})}
+      maxLength={field.max_length ?? undefined}
+      value={textOf(value)}
+      onChange={({ currentTarget }) => onChange(orNull(currentTarget.value))}
+    />
+  );
+});
+
+type NumberProps = Pick<TextInputProps, 'label' | 'aria-label' | 'required' | 'error'> &
+  Pick<FieldProps, 'field' | 'value' | 'onChange'> & { readonly as: typeof TextInput | typeof CellInput };
+
+/** The service makes the number, as it can refuse what it cannot hold. */
+function NumberField({ as: Input, field, value, onChange, error, ...more }: NumberProps) {
+  const { language, text } = useLanguage();
+  const mark = decimalMark(language);
+  const [typed, setTyped] = useState<string | undefined>();
+  const read = (next: string) => (next.trim() === '' ? null : numberValue(next, mark, field.type === 'Integer'));
+  return (
+    <Input
+      {...more}
+      inputMode="decimal"
+      error={value instanceof NoNumber ? text.common.noNumber(mark) : error}
+      value={typed ?? numberText(value, mark)}
+      onChange={({ currentTarget }) => {
+        setTyped(currentTarget.value);
+        onChange(read(currentTarget.value), field.name);
+      }}
+      onBlur={() => setTyped(undefined)}
+    />
+  );
+}
+
+const STALE_MS = 60_000;
+
+function useOrder(id: string | undefined) {
+  const table = useQuery(tenantQuery).data?.order_model ?? '';
+  const order = useQuery({
+    queryKey: ['records', table, 'named', id],
+    queryFn: async () => {
+      const params = { path: { table, asset_id: id ?? '' } };
+      return (await bodyOf(api.GET('/api/v1/platform/tables/{table}/assets/{asset_id}', { params }))).data as AnyRecord;
+    },
+    enabled: table !== '' && id !== undefined,
+    staleTime: STALE_MS,
+  });
+  return { table, order: order.data ?? null, isPending: order.isPending };
+}
+
+/** @param name if it is known */
+export function OrderLink({ id, name }: { readonly id: string; readonly name?: string | null }) {
+  const text = useText().orders;
+  const { order } = useOrder(name === undefined ? id : undefined);
+  return (
+    <Link to="/orders/$orderId" params={{ orderId: id }}>
+      <bdi>{name ?? (order === null ? `${text.one} ${id.slice(0, 8)}` : nameOf(order))}</bdi>
+    </Link>
+  );
+}
+
+type OrderFieldProps = {
+  readonly label: string;
+  readonly value: string | undefined;
+  readonly onChange: (id: string | null) => void;
+};
+
+/** Finds an order by what people call it. */
+export function OrderField({ label, value, onChange }: OrderFieldProps) {
+  const { table, order, isPending } = useOrder(value);
+  // Nobody knows an order by its id.
+  const shown = isPending ? null : (value ?? null);
+  return <LookUp label={label} table={table} keyField="id" value={shown} record={order} onChange={onChange} />;
 }

@@ -1,13 +1,20 @@
-/** What happened to an order, the newest first: who, when, and which fields. */
-import { Text, Timeline } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
+/** What happened to an order: for a clerk beside it, the newest first, and for an auditor as a page of its own. */
+import { Alert, Anchor, Group, Stack, Text, Timeline, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { memo, type ReactNode, useState } from 'react';
 import { kindOfEvent, useKindWords } from '../activity/words';
-import { api, bodyOf, type Schemas } from '../api/client';
-import { useText, When } from '../app/language';
-import { Listed } from '../app/Page';
+import { api, bodyOf, dataOf, type Schemas } from '../api/client';
+import { usePages } from '../api/queries';
+import { useNumber, useText, When } from '../app/language';
+import { Listed, Loaded, Page } from '../app/Page';
 import { titleOf } from '../app/Rows';
 import { Changed, useLabels } from '../tables/Differences';
+import { DeliveryStateBadge } from '../webhooks/SuccessByHour';
+import { isSame } from './draft';
+import { nameOf } from './LookUp';
+import { useProblemText } from './Problems';
+import { orderQuery } from './queue';
 
 const SHOWN = 25;
 
@@ -31,88 +38,202 @@ export function namesOfParts(order: object): PartNames {
   return names;
 }
 
+type Change = Schemas['FieldChange'];
+const READ_AT_ONCE = 100;
+
+/**
+ * @returns the entries, the newest first; which values differ since a person changed the order first, and the names that its
+ *   parts had before
+ * @throws ApiError
+ */
+async function readHistory(orderId: string) {
+  const path = { order_id: orderId };
+  const entries: Schemas['HistoryEntry'][] = [];
+  for (let [page, last] = [1, 1]; page <= last; page += 1) {
+    const query = { page, perPage: READ_AT_ONCE } as object;
+    const { data, meta } = await bodyOf(
+      api.GET('/api/v1/platform/orders/{order_id}/history', { params: { path, query } }),
+    );
+    entries.push(...data);
+    last = meta.last_page;
+  }
+  const first = entries.findIndex(({ actor, changes }, at) => at > 0 && actor.kind === 'user' && changes.length > 0);
+  const before = entries[first - 1];
+  if (before === undefined) return { entries: entries.toReversed(), changes: [], received: {} };
+  const changed = new Map<string, Change>();
+  for (const change of entries.slice(first).flatMap(({ changes }) => changes)) {
+    const key = `${change.table} ${change.id} ${change.field}`;
+    changed.set(key, { ...change, from: (changed.get(key) ?? change).from });
+  }
+  const changes = [...changed.values()]
+    .filter(({ from, to }) => !isSame(from, to))
+    .toSorted((one, other) => one.id.localeCompare(other.id));
+  const params = { path, query: { at: String(before.position) } };
+  const received = await dataOf(api.GET('/api/v1/platform/orders/{order_id}', { params }));
+  return { entries: entries.toReversed(), changes, received };
+}
+
 type Props = { readonly orderId: string; readonly names: PartNames };
 
-export const OrderHistory = memo(({ orderId, names }: Props) => {
+/** What a person has changed, with its values as they came in; and below that who did what, and when. */
+export const OrderHistory = memo(({ orderId, names: now }: Props) => {
   const text = useText();
-  const answer = async (page: number) => {
-    const params = { path: { order_id: orderId }, query: { page, perPage: SHOWN } as object };
-    const { data, meta } = await bodyOf(api.GET('/api/v1/platform/orders/{order_id}/history', { params }));
-    return { data: data.toReversed(), page: meta.current_page, last: meta.last_page };
-  };
-  // The oldest come first in the API: the console begins with the last page, and goes back.
-  const read = useInfiniteQuery({
-    queryKey: ['orders', 'history', orderId],
-    queryFn: async ({ pageParam }) => {
-      if (pageParam !== undefined) return answer(pageParam);
-      const first = await answer(1);
-      return first.last <= 1 ? first : answer(first.last);
-    },
-    initialPageParam: undefined as number | undefined,
-    getNextPageParam: ({ page }) => (page > 1 ? page - 1 : undefined),
-  });
+  const read = useQuery({ queryKey: ['orders', 'history', orderId], queryFn: () => readHistory(orderId) });
   return (
-    <Listed list={read} none={text.orders.noHistory}>
-      {(entries) => (
-        <Timeline bulletSize={12} lineWidth={2} active={entries.length}>
-          {entries.map((entry) => (
-            <Entry key={entry.id} entry={entry} orderId={orderId} names={names} />
-          ))}
-        </Timeline>
-      )}
-    </Listed>
+    <Loaded query={read}>
+      {({ entries, changes, received }) => {
+        const names = new Map([...namesOfParts(received), ...now]);
+        return (
+          <Stack gap="xs" mt="md">
+            {changes.length > 0 && (
+              <>
+                <Title order={2}>{text.orders.asReceived}</Title>
+                <Changes {...{ changes, orderId, names }} isOpen={changes.length <= SHOWN} />
+              </>
+            )}
+            <Title order={2}>{text.orders.history}</Title>
+            <Timeline bulletSize={12} lineWidth={2} active={entries.length}>
+              {entries.map((entry) => (
+                <Entry key={entry.id} entry={entry} orderId={orderId} names={names} />
+              ))}
+            </Timeline>
+          </Stack>
+        );
+      }}
+    </Loaded>
   );
 });
 
 type EntryProps = {
   readonly entry: Schemas['HistoryEntry'];
   readonly orderId: string;
-  readonly names?: PartNames;
+  readonly names: PartNames;
   /** What an auditor reads besides: nothing is folded then. */
   readonly children?: ReactNode;
 };
 
 export function Entry({ entry, orderId, names, children }: EntryProps) {
-  const text = useText();
-  const labelOf = useLabels();
+  const states: { readonly [status: string]: string } = useText().status;
   const wordsOf = useKindWords();
-  const { event, occurred_at: at, actor, status_from: from, status_to: to, reasons } = entry;
-  const changes = entry.changes.filter((each) => each.from !== orderId && each.to !== orderId);
+  const { event, occurred_at: at, actor, status_from: from, status_to: to, reasons, changes } = entry;
   const who = actor.name ?? actor.id;
-  const states: { readonly [status: string]: string } = text.status;
-  const changed = from === to || from === null ? [] : [`${states[from] ?? from} → ${states[to] ?? to}`];
-  const [isOpen, setOpen] = useState(children !== undefined);
-  const isNamed = children !== undefined || changed.length === 0;
-  const named = isNamed && [<bdi key="who">{who}</bdi>, ` ${wordsOf(kindOfEvent(event))}`, changed.length > 0 && ': '];
+  const moved = from === to || from === null ? '' : `: ${states[from] ?? from} → ${states[to] ?? to}`;
   return (
-    <Timeline.Item title={[named, changed]}>
+    <Timeline.Item title={[<bdi key="who">{who}</bdi>, ` ${wordsOf(kindOfEvent(event))}${moved}`]}>
       <Text size="sm">
-        <When at={at} long={children !== undefined} /> {!isNamed && <bdi>{text.orders.whoChanged(who)}</bdi>}
+        <When at={at} long={children !== undefined} />
       </Text>
-      {reasons.map((reason, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the same reason may stand twice
-        <Text key={index} size="sm" className="text">
-          {reason}
-        </Text>
-      ))}
-      {changes.length > 0 && (
-        <details open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-          <summary>{text.orders.changes(changes.length)}</summary>
-          {(isOpen || changes.length <= SHOWN) &&
-            changes.map((change) => (
-              <Changed
-                key={`${change.table} ${change.id} ${change.field}`}
-                label={[
-                  ...(change.id === orderId ? [] : [names?.get(change.id) ?? labelOf(change.table)]),
-                  labelOf(change.field, change.table),
-                ]}
-                from={names?.get(String(change.from)) ?? change.from}
-                to={names?.get(String(change.to)) ?? change.to}
-              />
-            ))}
-        </details>
-      )}
+      <Text size="sm" className="text">
+        {reasons.join('\n')}
+      </Text>
+      <Changes {...{ changes, orderId, names }} isOpen={children !== undefined} />
       {children}
     </Timeline.Item>
+  );
+}
+
+type ChangesProps = Omit<EntryProps, 'entry' | 'children'> & {
+  readonly changes: readonly Change[];
+  readonly isOpen: boolean;
+};
+
+/** Which order a part is of goes without saying. */
+function Changes({ changes: all, orderId, names, ...more }: ChangesProps) {
+  const text = useText();
+  const labelOf = useLabels();
+  const [isOpen, setOpen] = useState(more.isOpen);
+  const changes = all.filter(({ from, to }) => from !== orderId && to !== orderId);
+  if (changes.length === 0) return null;
+  return (
+    <details open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>{text.orders.changes(changes.length)}</summary>
+      {(isOpen || changes.length <= SHOWN) &&
+        changes.map(({ table, id, field, from, to }) => (
+          <Changed
+            key={`${table} ${id} ${field}`}
+            label={[...(id === orderId ? [] : [names.get(id) ?? labelOf(table)]), labelOf(field, table)]}
+            from={names.get(String(from)) ?? from}
+            to={names.get(String(to)) ?? to}
+          />
+        ))}
+    </details>
+  );
+}
+
+type Step = Schemas['ReplayStep'];
+
+/** The whole story for an auditor: each step with its problems, what was sent because of it, and the answers. */
+export function OrderReplay() {
+  const { orderId } = getRouteApi('/orders/$orderId/replay').useParams();
+  const text = useText();
+  const say = useProblemText();
+  const { order } = useQuery(orderQuery(orderId)).data ?? {};
+  const names = namesOfParts(order ?? {});
+  const replay = usePages(['orders', 'replay', orderId], (cursor) => {
+    const params = { path: { order_id: orderId }, query: { cursor } as object };
+    return bodyOf(api.GET('/api/v1/platform/orders/{order_id}/replay', { params }));
+  });
+  return (
+    <Page
+      title={order === undefined ? text.orders.replay : [nameOf(order), text.orders.replay]}
+      actions={
+        <>
+          <Anchor href={`/api/v1/platform/orders/${orderId}/export`} download={`order-${orderId}.zip`}>
+            {text.orders.export}
+          </Anchor>
+          <Link to="/orders/$orderId" params={{ orderId }}>
+            {text.orders.one}
+          </Link>
+        </>
+      }
+    >
+      <Listed list={replay} none="">
+        {(steps) => (
+          <Timeline bulletSize={14} lineWidth={2} active={Number.MAX_SAFE_INTEGER}>
+            {steps.map((step) => (
+              <Entry key={step.id} entry={step} orderId={orderId} names={names}>
+                {step.problems.length > 0 && (
+                  <Alert color="orange" p="xs" title={text.orders.problems}>
+                    {step.problems.map((problem) => (
+                      <Text key={problem.field} size="sm">
+                        {say(problem)}
+                      </Text>
+                    ))}
+                  </Alert>
+                )}
+                {step.deliveries.map((delivery) => (
+                  <Delivery key={delivery.id} delivery={delivery} />
+                ))}
+              </Entry>
+            ))}
+          </Timeline>
+        )}
+      </Listed>
+    </Page>
+  );
+}
+
+function Delivery({ delivery }: { readonly delivery: Step['deliveries'][number] }) {
+  const number = useNumber();
+  const webhook = { webhookId: delivery.webhook_id, deliveryId: delivery.id };
+  return (
+    <>
+      <Group gap="xs">
+        <DeliveryStateBadge state={delivery.state} /> {delivery.kind}
+        {delivery.webhook_name !== null && (
+          <Link to="/webhooks/$webhookId/deliveries/$deliveryId" params={webhook}>
+            <bdi>{delivery.webhook_name || delivery.id}</bdi>
+          </Link>
+        )}
+      </Group>
+      {delivery.attempts.map((attempt) => (
+        <Text key={attempt.attempt} size="sm" className="text">
+          {attempt.attempt}. <When at={attempt.started_at} long /> · {attempt.status ?? attempt.reason}
+          {attempt.duration_ms !== null && ` · ${number(attempt.duration_ms)} ms`}
+          {`\nSHA-256 ${attempt.body_sha256}`}
+          {attempt.response_body && `\n${attempt.response_body}`}
+        </Text>
+      ))}
+    </>
   );
 }

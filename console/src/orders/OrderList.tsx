@@ -1,20 +1,19 @@
 /** Lists of orders: those to validate, those the ERP refused or did not get, and the archive. */
 import { Badge, Button, Group, Text } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
+import { type QueryKey, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { OrderRow } from '../api/client';
+import { useRoles } from '../api/queries';
 import { type Column, DataTable, Pages } from '../app/DataTable';
-import { Age, useText, When, type Text as Words } from '../app/language';
+import { useText, When, type Text as Words } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Cut } from '../app/Rows';
-import { useRoles } from '../app/useRoles';
-import { useWatched } from '../app/useWatched';
 import type { OrdersSearch } from '../routes';
-import { Bulk } from './Bulk';
+import { Bulk } from './Decisions';
 import { accuracyText, DeliveryDate, OpenBy, StatusBadge } from './Facts';
 import { Filters, isFiltered, Views } from './Filters';
-import { ARCHIVE, isTooLong, type OrderSearch, placeOf, type Queue, REFUSED, readQueue, TO_VALIDATE } from './queue';
+import { ARCHIVE, type OrderSearch, placeOf, type Queue, REFUSED, readQueue, TO_VALIDATE } from './queue';
 
 export const ToValidate = () => <OrderList queue={TO_VALIDATE} />;
 export const Refused = () => <OrderList queue={REFUSED} />;
@@ -41,7 +40,6 @@ function OrderList({ queue }: { readonly queue: Queue }) {
     search: placeOf(queue, search, list.data?.data.indexOf(order) ?? 0),
   });
   const showFirst = ({ page: _, ...shown }: OrdersSearch) => show(shown);
-  const showAsUsual = ({ sort: _, problems: __, ...others }: OrdersSearch) => showFirst(others);
   const { menu, orders, status } = text;
   const words = {
     '/orders': [menu.toValidate, orders.none],
@@ -71,48 +69,63 @@ function OrderList({ queue }: { readonly queue: Queue }) {
         onChange={showFirst}
         customerName={search.customer === undefined ? null : (list.data?.data[0]?.customer ?? null)}
       />
-      {isTooLong(search, list.error) ? (
-        <Empty
-          action={
-            <Button variant="default" onClick={() => showAsUsual(search)}>
-              {text.common.cancel}
-            </Button>
-          }
-        >
-          {text.common.tooMany}
-        </Empty>
-      ) : (
-        <Loaded query={list}>
-          {({ data: rows, meta }) =>
-            rows.length === 0 ? (
-              <Empty action={!isFiltered(search) && <Link to={other.path}>{words[other.path][0]}</Link>}>
-                {isFiltered(search) ? text.common.noMatch : none}
-              </Empty>
-            ) : (
-              <>
-                {selected.size >= rows.length && selected.size < meta.total && (
-                  <Button variant="subtle" loading={selectAll.isPending} onClick={() => selectAll.mutate()}>
-                    {text.orders.selectWhole(meta.total)}
-                  </Button>
-                )}
-                <DataTable
-                  name={`orders${queue.path}`}
-                  label={text.orders.one}
-                  columns={columnsOf(queue, text, linkTo)}
-                  rows={rows}
-                  rowId={({ id }) => id}
-                  onOpen={(order) => void navigate(linkTo(order))}
-                  sorted={{ by: search.sort, onSort: (sort) => showFirst({ ...search, sort }) }}
-                  {...(mayDecide ? { selected: { ids: new Set(selected.keys()), onSelect: select } } : {})}
-                />
-                <Pages meta={meta} onPage={(page) => show({ ...search, page })} />
-              </>
-            )
-          }
-        </Loaded>
-      )}
+      <Loaded query={list}>
+        {({ data: rows, meta }) =>
+          rows.length === 0 ? (
+            <Empty action={!isFiltered(search) && <Link to={other.path}>{words[other.path][0]}</Link>}>
+              {isFiltered(search) ? text.common.noMatch : none}
+            </Empty>
+          ) : (
+            <>
+              {selected.size >= rows.length && selected.size < meta.total && (
+                <Button variant="subtle" loading={selectAll.isPending} onClick={() => selectAll.mutate()}>
+                  {text.orders.selectWhole(meta.total)}
+                </Button>
+              )}
+              <DataTable
+                name={`orders${queue.path}`}
+                label={text.orders.one}
+                columns={columnsOf(queue, text, linkTo)}
+                rows={rows}
+                rowId={({ id }) => id}
+                onOpen={(order) => void navigate(linkTo(order))}
+                sorted={{ by: search.sort, onSort: (sort) => showFirst({ ...search, sort }) }}
+                {...(mayDecide ? { selected: { ids: new Set(selected.keys()), onSelect: select } } : {})}
+              />
+              <Pages meta={meta} onPage={(page) => show({ ...search, page })} />
+            </>
+          )
+        }
+      </Loaded>
     </Page>
   );
+}
+
+const WATCHED_EACH_MS = 10_000;
+
+/**
+ * A list that stays as it is shown until the person asks for what is new.
+ * @param read asked once for what is shown, and then every ten seconds for whether that is out of date
+ */
+function useWatched<T extends object>(key: QueryKey, read: () => Promise<T>) {
+  const client = useQueryClient();
+  const shownKey = [...key, 'shown'];
+  const shown = useQuery({ queryKey: shownKey, queryFn: read, placeholderData: (before) => before });
+  const newest = useQuery({
+    queryKey: [...key, 'newest'],
+    queryFn: read,
+    refetchInterval: WATCHED_EACH_MS,
+    // What is shown was just read.
+    initialData: shown.data,
+    initialDataUpdatedAt: shown.dataUpdatedAt,
+    enabled: shown.data !== undefined && !shown.isPlaceholderData,
+    staleTime: WATCHED_EACH_MS,
+  });
+  const isOutOfDate =
+    !shown.isPlaceholderData &&
+    newest.dataUpdatedAt > shown.dataUpdatedAt &&
+    JSON.stringify(newest.data) !== JSON.stringify(shown.data);
+  return { ...shown, isOutOfDate, newest: newest.data, showNew: () => client.setQueryData(shownKey, newest.data) };
 }
 
 const byId = (orders: readonly OrderRow[]): ReadonlyMap<string, OrderRow> =>
@@ -179,13 +192,7 @@ const columnsOf = (queue: Queue, { orders, common }: Words, linkTo: LinkTo): rea
     priority: 3,
     cell: ({ error_reason }) => <Cut>{error_reason}</Cut>,
   },
-  {
-    id: 'lines',
-    label: orders.lines,
-    sort: 'lines',
-    isNumber: true,
-    cell: ({ lines }) => lines,
-  },
+  { id: 'lines', label: orders.lines, sort: 'lines', isNumber: true, cell: ({ lines }) => lines },
   {
     id: 'problems',
     priority: 2,
@@ -201,19 +208,13 @@ const columnsOf = (queue: Queue, { orders, common }: Words, linkTo: LinkTo): rea
         problems && <Badge color="orange">{orders.problemCount(problems)}</Badge>
       ),
   },
+  { id: 'accuracy', label: orders.accuracy, sort: 'accuracy', isNumber: true, cell: (of) => accuracyText(of.accuracy) },
   {
-    id: 'accuracy',
-    label: orders.accuracy,
-    sort: 'accuracy',
-    isNumber: true,
-    cell: ({ accuracy }) => accuracyText(accuracy),
-  },
-  {
-    id: 'age',
-    label: queue === ARCHIVE ? orders.approvedAt : orders.age,
+    id: 'received',
+    label: queue === ARCHIVE ? orders.approvedAt : orders.received,
     sort: queue === ARCHIVE ? 'approved_at' : 'created_at',
-    isNumber: true,
-    cell: ({ created_at, approved_at }) => (queue === ARCHIVE ? <When at={approved_at} /> : <Age since={created_at} />),
+    isHidden: queue !== ARCHIVE,
+    cell: ({ created_at, approved_at }) => <When at={queue === ARCHIVE ? approved_at : created_at} />,
   },
   { id: 'number', label: orders.one, isHidden: true, cell: ({ id }) => <span className="mono">{id}</span> },
 ];

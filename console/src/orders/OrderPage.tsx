@@ -1,15 +1,14 @@
 /** One order: its fields and lines as a form, the problems beside what they concern, and what a clerk does with it. */
-import { Button, Grid, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Button, Grid, Group, Paper, SimpleGrid, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useBlocker, useNavigate } from '@tanstack/react-router';
 import { useCallback, useMemo, useState } from 'react';
-import { ApiError, type AssetField, type AssetType, answerOf, api, bodyOf, type Order } from '../api/client';
-import { tableInfoQuery, tenantQuery } from '../api/queries';
+import { ApiError, type AssetField, type AssetType, api, bodyOf, type Order } from '../api/client';
+import { tableInfoQuery, tenantQuery, useRoles } from '../api/queries';
 import { useKeys } from '../app/keys';
-import { useNumber, useText, When } from '../app/language';
+import { useNumber, useText } from '../app/language';
 import { Loaded, Page, Problem } from '../app/Page';
-import { useRoles } from '../app/useRoles';
 import { isToBeApproved, namesOf, useApproveLater } from './approveLater';
 import { Decision } from './Decisions';
 import {
@@ -27,21 +26,11 @@ import {
   writableFields,
 } from './draft';
 import { DeliveryDate, Facts, OpenBy, StatusBadge } from './Facts';
-import { FieldInput } from './FieldInput';
+import { FieldInput } from './LookUp';
 import { namesOfParts, OrderHistory } from './OrderHistory';
 import { PartsGrid } from './PartsGrid';
 import { Conflict, Notes, useMessages } from './Problems';
-import { nextOrder, type OrderSearch, queueOf, readPageOf } from './queue';
-
-type Read = { readonly order: Order; readonly tag: string | null };
-
-export const orderQuery = (id: string) => ({ queryKey: ['orders', 'one', id], queryFn: () => readOrder(id) });
-
-async function readOrder(id: string): Promise<Read> {
-  const params = { path: { order_id: id } };
-  const { body, tag } = await answerOf(api.GET('/api/v1/platform/orders/{order_id}', { params }));
-  return { order: body.data, tag };
-}
+import { nextOrder, type OrderSearch, orderQuery, queueOf, type Read, readOrder, readPageOf } from './queue';
 
 /** What a clerk looks at first, from the last on. */
 const FIRST = ['customer_reference', 'delivery_date', 'buyer_customer_party_id'];
@@ -123,10 +112,6 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
     setDraft(merged.draft);
     setBoth(merged.both);
   };
-  const cancel = () => {
-    setBack();
-    save.reset();
-  };
   useBlocker({
     shouldBlockFn: () => hasChanged && !window.confirm(text.common.unsaved),
     enableBeforeUnload: hasChanged,
@@ -162,9 +147,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
         error={errors.get(field.name)}
         isDisabled={!may('save') || field.name === SOURCE}
       />
-      {field.name === 'delivery_date' && order.delivery_date !== null && (
-        <DeliveryDate date={order.delivery_date} of={order} isBeside />
-      )}
+      {field.name === 'delivery_date' && <DeliveryDate date={String(now.delivery_date)} of={order} isBeside />}
     </div>
   );
 
@@ -176,7 +159,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
           {may('save') && (
             <>
               {hasChanged && (
-                <Button variant="subtle" onClick={cancel}>
+                <Button variant="subtle" onClick={() => [setBack(), save.reset()]}>
                   {text.common.cancel}
                 </Button>
               )}
@@ -213,9 +196,6 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
       <Group gap="md">
         <StatusBadge status={order.processing_status} />
         <OpenBy id={order.id} isHere={may('save')} />
-        <Text size="sm">
-          {text.common.changed} <When at={order.updated_at} />
-        </Text>
         <Facts order={order} />
       </Group>
       {both !== undefined && (
@@ -261,9 +241,6 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
         </Grid.Col>
         <Grid.Col span={{ base: 12, xl: 3 }}>
           {written.filter(({ name }) => name === SOURCE).map(input)}
-          <Title order={2} my="sm">
-            {text.orders.history}
-          </Title>
           <OrderHistory orderId={order.id} names={names} />
         </Grid.Col>
       </Grid>

@@ -2,17 +2,28 @@
 import { Button, Group, Paper, Table, Title, VisuallyHidden } from '@mantine/core';
 import { useCallbackRef } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';
+import { parse } from 'papaparse';
 import { type ClipboardEvent, memo, useMemo, useRef, useState } from 'react';
-import type { AssetField, AssetType } from '../api/client';
+import type { AnyRecord, AssetField, AssetType } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { useKeys } from '../app/keys';
 import { useLanguage, useText } from '../app/language';
 import { decimalMark } from '../app/numberText';
 import { Loaded } from '../app/Page';
-import { type Draft, type DraftPart, NO_DRAFT, partsIn, partsOf, referenceOf, writableFields } from './draft';
-import { FieldInput } from './FieldInput';
-import { cellsIn, readCells } from './paste';
+import { cellValue } from '../tables/cells';
+import { guessDialect } from '../tables/csv';
+import {
+  type Draft,
+  type DraftPart,
+  type Fields,
+  NO_DRAFT,
+  partsIn,
+  partsOf,
+  referenceOf,
+  writableFields,
+} from './draft';
+import { FieldInput, pickedKey, recordsLike } from './LookUp';
 
 type Props = {
   readonly relationship: AssetType['relationships'][number];
@@ -299,3 +310,54 @@ const PartRow = memo(
     );
   },
 );
+
+/** The cells of a sheet that were copied; undefined for a single one, which an input takes as it is. */
+function cellsIn(text: string, { type }: AssetField): readonly (readonly string[])[] | undefined {
+  const rows = parse<string[]>(text.replace(/\r?\n$/, ''), { delimiter: '\t' }).data;
+  const isOneText = type === 'LongText' && !text.includes('\t');
+  return isOneText || (rows.length === 1 && rows[0]?.length === 1) ? undefined : rows;
+}
+
+/**
+ * @param columns from the one of the first cell on
+ * @returns the fields that each row fills, and the names of records that do not exist @throws ApiError
+ */
+async function readCells(
+  client: QueryClient,
+  cells: readonly (readonly string[])[],
+  columns: readonly AssetColumn[],
+  decimal: string,
+) {
+  const dialect = await guessDialect(new Blob([cells.map((row) => row.join('\t')).join('\n')]), decimal);
+  const unknown = new Set<string>();
+  const valueIn = async (cell: string, { field, reference }: AssetColumn): Promise<unknown> => {
+    if (reference === undefined || cell.trim() === '') return cellValue(cell, field.type, dialect);
+    const { table, key } = reference;
+    const record = await client.fetchQuery({
+      queryKey: ['named', table, cell.trim()],
+      queryFn: async () => recordNamed(await recordsLike(table, cell.trim()), cell.trim()),
+      staleTime: 60_000,
+    });
+    if (record === null) {
+      unknown.add(cell.trim());
+      return null;
+    }
+    client.setQueryData(pickedKey(table, String(record[key])), record);
+    return record[key];
+  };
+  const rows = cells.map(async (row): Promise<Fields> => {
+    const values = row.slice(0, columns.length).map(async (cell, at) => {
+      const column = columns[at];
+      return column === undefined ? [] : [[column.field.name, await valueIn(cell, column)] as const];
+    });
+    return Object.fromEntries((await Promise.all(values)).flat());
+  });
+  return { rows: await Promise.all(rows), unknown: [...unknown] };
+}
+
+/** By its name, code, EAN or another of its texts; null where there is none, or more than one. */
+function recordNamed(records: readonly AnyRecord[], name: string): AnyRecord | null {
+  const same = (value: unknown) => typeof value === 'string' && value.toLowerCase() === name.toLowerCase();
+  const [record, other] = records.filter((each) => Object.values(each).some(same));
+  return other === undefined ? (record ?? null) : null;
+}

@@ -1,5 +1,5 @@
 /** The lists of orders that clerks work through, and the way from one order of a list to the next. */
-import { ApiError, api, bodyOf, type OrderRow } from '../api/client';
+import { answerOf, api, bodyOf, type Order, type OrderRow } from '../api/client';
 import type { OrdersSearch } from '../routes';
 
 export type Queue = {
@@ -27,11 +27,6 @@ export const placeOf = (queue: Queue, { page = 1, ...search }: OrdersSearch, row
 });
 
 export const queueOf = ({ list }: OrderSearch): Queue => QUEUES.find(({ path }) => path === list) ?? TO_VALIDATE;
-
-/** By what the API sorts and filters few orders only: it is no field of theirs. */
-const SORTED_FEW = /^-?(customer|error_reason|lines|problems)$/;
-export const isTooLong = ({ sort = '', problems }: OrdersSearch, error: unknown): boolean =>
-  error instanceof ApiError && error.status === 400 && (problems !== undefined || SORTED_FEW.test(sort));
 
 /** A page of the list. @throws ApiError */
 export const readQueue = (queue: Queue, search: OrdersSearch, perPage = PAGE_SIZE) =>
@@ -84,4 +79,15 @@ export async function nextOrder(
     if (!isBehind) return undefined;
     [place, isBehind] = [0, false];
   }
+}
+
+export type Read = { readonly order: Order; readonly tag: string | null };
+
+export const orderQuery = (id: string) => ({ queryKey: ['orders', 'one', id], queryFn: () => readOrder(id) });
+
+/** With the tag of its version. @throws ApiError */
+export async function readOrder(id: string): Promise<Read> {
+  const params = { path: { order_id: id } };
+  const { body, tag } = await answerOf(api.GET('/api/v1/platform/orders/{order_id}', { params }));
+  return { order: body.data, tag };
 }

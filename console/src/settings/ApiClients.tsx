@@ -2,12 +2,11 @@
 import { Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, bodyOf, dataOf, type Schemas } from '../api/client';
-import { apiClientsQuery } from '../api/queries';
+import { apiClientsQuery, useRoles } from '../api/queries';
 import { Confirm, InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
-import { useRoles } from '../app/useRoles';
 
 type Client = Schemas['ApiClient'];
 type Secret = Pick<Schemas['ApiClientWithSecret'], 'client_id' | 'client_secret'>;

@@ -4,11 +4,10 @@ import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
-import { tenantQuery } from '../api/queries';
+import { tenantQuery, useRoles } from '../api/queries';
 import { Act } from '../app/Dialogs';
 import { useNumber, useText } from '../app/language';
 import { Loaded, Page } from '../app/Page';
-import { useRoles } from '../app/useRoles';
 import { useLabels } from '../tables/Differences';
 
 type Tenant = Schemas['Tenant'];

@@ -2,13 +2,12 @@
 import { Badge, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, bodyOf, dataOf, type User } from '../api/client';
-import { sessionQuery, usersQuery } from '../api/queries';
+import { sessionQuery, useRoles, usersQuery } from '../api/queries';
 import { Confirm, InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
 import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { type Invitation, linkOf } from '../app/Password';
 import { Rows } from '../app/Rows';
-import { useRoles } from '../app/useRoles';
 
 const pathOf = ({ id }: User) => ({ params: { path: { user_id: Number(id) } } });
 

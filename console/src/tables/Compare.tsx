@@ -3,11 +3,11 @@ import { Button, Group, Text } from '@mantine/core';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type AnswerOf, api, bodyOf } from '../api/client';
+import { usePages } from '../api/queries';
+import { DateInput } from '../app/DateInput';
 import { useNumber, useText } from '../app/language';
-import { MomentInput } from '../app/MomentInput';
 import { Listed, Page } from '../app/Page';
 import { titleOf, valueText } from '../app/Rows';
-import { usePages } from '../app/usePages';
 import type { CompareSearch } from '../routes';
 import { Differences, useLabels } from './Differences';
 
@@ -36,8 +36,8 @@ export function Compare() {
           setRange({ from, to: to === '' ? new Date().toISOString() : to });
         }}
       >
-        <MomentInput required label={text.common.from} value={from} onChange={setFrom} />
-        <MomentInput label={`${text.common.to} (${text.tables.now})`} value={to} onChange={setTo} />
+        <DateInput isMoment required label={text.common.from} value={from} onChange={setFrom} />
+        <DateInput isMoment label={`${text.common.to} (${text.tables.now})`} value={to} onChange={setTo} />
         <Button type="submit">{text.tables.compareDo}</Button>
       </Group>
       {range !== undefined && (

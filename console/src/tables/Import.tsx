@@ -16,9 +16,9 @@ import { cellValue } from './cells';
 import { type Dialect, guessDialect } from './csv';
 import { DialectForm } from './DialectForm';
 import { Differences, useLabels } from './Differences';
-import { saveCsv } from './DownloadTable';
 import { beginningOf, type Checked, checkFile, groupsOf, MAX_REFUSED, type Source, sendFile } from './importFile';
-import { Undo } from './Undo';
+import { Undo } from './Operations';
+import { saveCsv } from './TableRecords';
 
 /** Groups of refusals that are shown, and rows of each; the file to download has all. */
 const MAX_GROUPS = 100;

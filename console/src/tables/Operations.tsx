@@ -1,15 +1,15 @@
-/** What programs, imports and people did to a table: each batch, clean-up, deletion and undo; admins undo them. */
-import { Badge, Button } from '@mantine/core';
+/** What programs, imports and people did to a table: each batch, clean-up, deletion and undo; and the undo of each by admins. */
+import { Alert, Badge, Button, List, Text } from '@mantine/core';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { api, bodyOf } from '../api/client';
+import { useEffect, useState } from 'react';
+import { api, bodyOf, type Schemas } from '../api/client';
+import { readAll, usePages, useRoles } from '../api/queries';
+import { FormDialog, Opens } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Listed, Page } from '../app/Page';
 import { Cut, Rows } from '../app/Rows';
-import { usePages } from '../app/usePages';
-import { useRoles } from '../app/useRoles';
 import type { OperationsSearch } from '../routes';
 import { useLabels } from './Differences';
-import { Undo } from './Undo';
 
 export function Operations() {
   const { table } = getRouteApi('/tables/$table/operations').useParams();
@@ -75,5 +75,86 @@ export function Operations() {
         )}
       </Listed>
     </Page>
+  );
+}
+
+/** `name`: what is undone: the operation of this id, or all of a sync. */
+type Of = { readonly table: string; readonly name: string } & ({ readonly id: string } | { readonly sync: string });
+type Outcome = Pick<Schemas['UndoResult'], 'restored' | 'deleted' | 'left'>;
+
+/** Records that are named. */
+const MAX_NAMED = 20;
+
+async function undo(of: Of, signal: AbortSignal): Promise<Outcome> {
+  const sum = { restored: 0, deleted: 0, left: [] as Outcome['left'] };
+  for (const operation_id of 'id' in of ? [of.id] : await operationsOf(of.table, of.sync, signal))
+    for (let after: string | null | undefined; after !== null; ) {
+      const params = { path: { table: of.table, operation_id } };
+      const body = after === undefined ? {} : { after };
+      const { data } = await bodyOf(
+        api.POST('/api/v1/platform/tables/{table}/operations/{operation_id}/undo', { params, body, signal }),
+      );
+      sum.restored += data.restored;
+      sum.deleted += data.deleted;
+      sum.left = [...sum.left, ...data.left];
+      after = data.next;
+    }
+  return sum;
+}
+
+/** The batches of a sync and its clean-up, the newest first. */
+async function operationsOf(table: string, sync: string, signal: AbortSignal): Promise<readonly string[]> {
+  const all = await readAll((cursor) => {
+    const params = { path: { table }, query: { cursor, batch_id: sync } as object };
+    return bodyOf(api.GET('/api/v1/platform/tables/{table}/operations', { params, signal }));
+  });
+  return all.filter(({ kind }) => kind !== 'undo').map(({ operation_id }) => operation_id);
+}
+
+export function Undo({ of }: { readonly of: Of }) {
+  return <Opens label={useText().tables.undo}>{(close) => <UndoDialog of={of} onClose={close} />}</Opens>;
+}
+
+function UndoDialog({ of, onClose }: { readonly of: Of; readonly onClose: () => void }) {
+  const text = useText().tables;
+  const [outcome, setOutcome] = useState<Outcome | undefined>();
+  const [stop] = useState(() => new AbortController());
+  useEffect(() => () => stop.abort(), [stop]);
+  return (
+    <FormDialog
+      title={`${text.undo}: ${of.name}`}
+      label={text.undo}
+      act={async () => setOutcome(await undo(of, stop.signal))}
+      onClose={onClose}
+      isDone={outcome !== undefined}
+      color="red"
+      size="lg"
+    >
+      {() => (outcome === undefined ? <Text>{text.undoes}</Text> : <Outcome outcome={outcome} />)}
+    </FormDialog>
+  );
+}
+
+function Outcome({ outcome }: { readonly outcome: Outcome }) {
+  const text = useText().tables;
+  const number = useNumber();
+  const { restored, deleted, left } = outcome;
+  return (
+    <>
+      <Text fw={600}>{text.undone}</Text>
+      <Text size="sm">{text.restored(number(restored))}</Text>
+      <Text size="sm">{text.createdAndDeleted(number(deleted))}</Text>
+      {left.length > 0 && (
+        <Alert color="orange" title={text.notUndone(number(left.length))}>
+          <List size="sm">
+            {left.slice(0, MAX_NAMED).map(({ id, key, reason }) => (
+              <List.Item key={id} className="text">
+                <bdi>{key}</bdi>: {text.leftWhy[reason]}
+              </List.Item>
+            ))}
+          </List>
+        </Alert>
+      )}
+    </>
   );
 }

@@ -1,11 +1,23 @@
-/** Adds a record to a reference table, changes it as it was shown, or deletes it. */
-import { useState } from 'react';
+/** Adds a record to a reference table, changes it as it was shown, or deletes it; and the links of what records name. */
+
+import { useQueries, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
 import { type AnyRecord, ApiError, type AssetType, answerOf, api, bodyOf } from '../api/client';
 import { Confirm, FormDialog } from '../app/Dialogs';
 import { useText } from '../app/language';
-import { titleOf } from '../app/Rows';
-import { type Both, bodyOfDraft, mergeDraft, NO_DRAFT, referenceOf, withField, writableFields } from '../orders/draft';
-import { FieldInput } from '../orders/FieldInput';
+import { Cut, titleOf, valueText } from '../app/Rows';
+import {
+  type Both,
+  bodyOfDraft,
+  type Fields,
+  mergeDraft,
+  NO_DRAFT,
+  referenceOf,
+  withField,
+  writableFields,
+} from '../orders/draft';
+import { FieldInput, nameOf, pickedKey, recordsOf } from '../orders/LookUp';
 import { Conflict } from '../orders/Problems';
 
 const PATH = '/api/v1/platform/tables/{table}/assets/{asset_id}';
@@ -105,4 +117,42 @@ export function DeleteRecord({ type, read }: { readonly type: AssetType; readonl
       act={() => bodyOf(api.DELETE(PATH, { params, headers: unlessChanged(read) }))}
     />
   );
+}
+
+/** The link of a field's value; undefined if it names no record that is there. */
+export type LinkOf = (field: string, value: string) => ReactNode | undefined;
+
+export function useReferences({ relationships }: AssetType, records: readonly Fields[]): LinkOf {
+  const client = useQueryClient();
+  const references = relationships.filter(({ kind }) => kind === 'belongs_to');
+  const found = useQueries({
+    queries: references.map(({ table, key, field }) => {
+      const values = [...new Set(records.map((record) => valueText(record[field])))].filter((value) => value !== '');
+      const listed = values.map((value) => value.replaceAll(',', '\\,')).join(',');
+      return {
+        queryKey: ['records', table, 'named', key, listed],
+        enabled: listed !== '',
+        queryFn: async () => {
+          const one = async (id: string) => (await readRecord(table, id))?.record ?? [];
+          const all = () => recordsOf(table, { perPage: values.length, [`filter[${key}][in]`]: listed });
+          // Lists are not filtered by id.
+          const named = key === 'id' ? (await Promise.all(values.map(one))).flat() : await all();
+          // Forms show what is picked by its name.
+          for (const each of named) client.setQueryData(pickedKey(table, valueText(each[key])), each);
+          return named;
+        },
+      };
+    }),
+  });
+  return (name, value) => {
+    const at = references.findIndex(({ field }) => field === name);
+    const { table = '', key = '' } = references[at] ?? {};
+    const record = found[at]?.data?.find((each) => each[key] === value);
+    if (record === undefined) return undefined;
+    return (
+      <Link to="/tables/$table/records/$recordId" params={{ table, recordId: record.id }}>
+        <Cut>{nameOf(record)}</Cut>
+      </Link>
+    );
+  };
 }

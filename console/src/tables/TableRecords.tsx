@@ -3,21 +3,20 @@ import { Button, Group, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { type AnyRecord, type AssetField, type AssetType, api, bodyOf, type PageMeta } from '../api/client';
-import { tableInfoQuery } from '../api/queries';
+import { type AnyRecord, ApiError, type AssetField, type AssetType, api, bodyOf, type PageMeta } from '../api/client';
+import { cursorOf, tableInfoQuery, useRoles } from '../api/queries';
 import { type Column, DataTable, Pages } from '../app/DataTable';
-import { Act, Opens } from '../app/Dialogs';
-import { useText, When } from '../app/language';
-import { MomentInput } from '../app/MomentInput';
+import { DateInput } from '../app/DateInput';
+import { Act, Confirm, FormDialog, Opens, TextField } from '../app/Dialogs';
+import { languages, useLanguage, useText, When } from '../app/language';
+import { decimalMark } from '../app/numberText';
 import { Empty, Loaded, Page, Past } from '../app/Page';
 import { Cut, SYSTEM_FIELDS, Value, valueText } from '../app/Rows';
-import { useRoles } from '../app/useRoles';
+import { writableFields } from '../orders/draft';
 import type { RecordsSearch } from '../routes';
-import { DownloadTable } from './DownloadTable';
-import { Fields } from './Fields';
-import { RecordForm } from './RecordForm';
+import { csvOf } from './csv';
+import { type LinkOf, RecordForm, useReferences } from './RecordForm';
 import { AddField } from './Tables';
-import { type LinkOf, useReferences } from './useReferences';
 
 const OPERATORS = ['', 'eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'null'] as const;
 const SIGNS = { eq: '=', ne: '≠', gt: '>', gte: '≥', lt: '<', lte: '≤' };
@@ -230,7 +229,9 @@ function Filters({ fields, search, onChange }: FiltersProps) {
           value={value}
           onChange={({ currentTarget }) => setValue(currentTarget.value)}
         />
-        <MomentInput
+        <DateInput
+          isMoment
+          isFilter
           label={text.tables.at}
           value={search.at ?? ''}
           onChange={(at) => onChange({ at: at === '' ? undefined : at })}
@@ -258,4 +259,105 @@ function Filters({ fields, search, onChange }: FiltersProps) {
       )}
     </>
   );
+}
+
+type Props = { readonly type: AssetType; readonly onClose: () => void };
+
+type Labels = { readonly [field: string]: { readonly [language: string]: string | undefined } };
+/** In the place of a field's name. */
+const TABLE = '';
+
+export function Fields({ type, onClose }: Props) {
+  const text = useText();
+  const [labels, setLabels] = useState<Labels>({ [TABLE]: type.labels.table, ...type.labels.fields });
+  const save = async () => {
+    const { [TABLE]: table = {}, ...fields } = labels;
+    const params = { path: { table: type.name } };
+    await bodyOf(api.PUT('/api/v1/platform/asset-types/{table}/labels', { params, body: { table, fields } as object }));
+    onClose();
+  };
+  const retire = (field: string, retired: boolean) => () => {
+    const params = { path: { table: type.name, field } };
+    return bodyOf(api.PUT('/api/v1/platform/asset-types/{table}/fields/{field}', { params, body: { retired } }));
+  };
+  const isRetired = (field: string): boolean => type.retired.some(({ name }) => name === field);
+  const all = [{ name: TABLE, label: type.label, custom: false }, ...writableFields(type, 'id'), ...type.retired];
+  return (
+    <FormDialog title={text.tables.labels} label={text.common.save} act={save} onClose={onClose} size="lg">
+      {() =>
+        all.map((field) => (
+          <Group key={field.name} align="flex-end" wrap="nowrap" title={field.name}>
+            {languages.map(({ value: language, label }) => (
+              <TextField
+                key={language}
+                flex={1}
+                label={`${field.label} (${label})`}
+                value={labels[field.name]?.[language] ?? ''}
+                onText={(to) =>
+                  setLabels({ ...labels, [field.name]: { ...labels[field.name], [language]: to || undefined } })
+                }
+              />
+            ))}
+            {isRetired(field.name) && <Act label={text.tables.takeBack} act={retire(field.name, false)} />}
+            {field.custom && !isRetired(field.name) && field.name !== type.unique_field && (
+              <Confirm
+                label={text.tables.retire}
+                of={field.label}
+                why={text.tables.retireWhy}
+                act={retire(field.name, true)}
+              />
+            )}
+          </Group>
+        ))
+      }
+    </FormDialog>
+  );
+}
+
+/** Records on a page: fewer where they are large. */
+const PAGE_SIZES = [1000, 100, 25] as const;
+const TOO_LARGE = 413;
+
+type DownloadProps = { readonly type: AssetType; readonly filters: { readonly [parameter: string]: string } };
+
+const TIMES = ['created_at', 'updated_at'].map((name) => ({ name, type: 'DateTime' }));
+
+/** The table, or what its filters leave of it, as a CSV file: fetched page by page, so that any size works. */
+function DownloadTable({ type: { name: table, fields }, filters }: DownloadProps) {
+  const { language, text } = useLanguage();
+  const columns = [...fields.filter(({ name }) => !SYSTEM_FIELDS.includes(name)), ...TIMES];
+  const download = async () => {
+    const pages: string[] = [];
+    let cursor: string | undefined = '';
+    let size = 0;
+    while (cursor !== undefined) {
+      try {
+        const query = new URLSearchParams({ ...filters, perPage: String(PAGE_SIZES[size] ?? 25), cursor });
+        const { data, links } = await bodyOf(
+          api.GET('/api/v1/platform/tables/{table}/assets', {
+            params: { path: { table }, query: Object.fromEntries(query) as object },
+            querySerializer: () => query.toString(),
+          }),
+        );
+        const csv = csvOf(columns, data, decimalMark(language));
+        // Each page begins with the names of the fields.
+        pages.push(pages.length === 0 ? csv : csv.slice(csv.indexOf('\n') + 1));
+        cursor = cursorOf(links.next);
+      } catch (error) {
+        const isTooLarge = error instanceof ApiError && error.status === TOO_LARGE && size + 1 < PAGE_SIZES.length;
+        if (!isTooLarge) throw error;
+        size += 1;
+      }
+    }
+    saveCsv(`${table}.csv`, pages);
+  };
+  return <Act label={text.common.download} act={download} />;
+}
+
+/** Spreadsheets take a file without a byte order mark for Windows-1252. @param parts without it, as `response.text()` drops it */
+export function saveCsv(name: string, parts: readonly string[]): void {
+  const file = new Blob(['\uFEFF', ...parts], { type: 'text/csv' });
+  const url = URL.createObjectURL(file);
+  Object.assign(document.createElement('a'), { href: url, download: name }).click();
+  URL.revokeObjectURL(url);
 }

@@ -4,12 +4,11 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { operations } from '../../generated/schema';
 import { type AssetType, api, bodyOf } from '../api/client';
-import { assetTypesQuery, tableSummariesQuery } from '../api/queries';
+import { assetTypesQuery, tableSummariesQuery, useRoles } from '../api/queries';
 import { InputsDialog, Opens } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
-import { useRoles } from '../app/useRoles';
 
 type NewField = operations['platformAddField']['requestBody']['content']['application/json'];
 

@@ -1,7 +1,8 @@
 /** The cells of a file's row as values of the API. What can be read in two ways is not sent. */
 import { writtenText } from '../../../src/api/csv.js';
+import { dayIn } from '../app/dateText.js';
 import { NoNumber, numberValue } from '../app/numberText.js';
-import { type CsvRow, DATE, type Dialect } from './csv.js';
+import type { CsvRow, Dialect } from './csv.js';
 
 /** The field of a column; undefined: the column is left out. */
 export type Column = { readonly name: string; readonly type: string } | undefined;
@@ -43,17 +44,10 @@ export function cellValue(cell: string, type: string, dialect: Dialect): unknown
     case 'Boolean':
       return isAmong(dialect.yes, text) ? true : isAmong(dialect.no, text) ? false : text;
     case 'Date':
-      return dateText(text, dialect.dates);
+      return dialect.dates === 'iso' ? text : (dayIn(text, dialect.dates) ?? text);
     default:
       return text;
   }
 }
 
 const isAmong = (words: string, text: string): boolean => words.toLowerCase().split(/\s+/).includes(text.toLowerCase());
-
-function dateText(text: string, dates: Dialect['dates']): string {
-  const [, first = '', , second = '', year] = DATE.exec(text) ?? [];
-  if (year === undefined || dates === 'iso') return text;
-  const [day, month] = dates === 'dmy' ? [first, second] : [second, first];
-  return [year, month.padStart(2, '0'), day.padStart(2, '0')].join('-');
-}

@@ -1,6 +1,7 @@
 /** CSV files: how one is written, guessed from its beginning, and its rows in pieces, so that a large one fills no memory. */
 import { type ParseResult, Parser, parse } from 'papaparse';
 import { csvLine, textCell } from '../../../src/api/csv.js';
+import { DATE, type Order } from '../app/dateText.js';
 
 /** Texts have commas more often than the others. */
 const DELIMITERS = [';', '\t', '|', ','] as const;
@@ -13,7 +14,7 @@ export type Dialect = {
   readonly header: number;
   readonly decimal: '.' | ',';
   /** In ISO 8601 alone, or with the day or the month first as well. */
-  readonly dates: 'iso' | 'dmy' | 'mdy';
+  readonly dates: 'iso' | Order;
   /** Words for true and for false, between spaces. */
   readonly yes: string;
   readonly no: string;
@@ -138,9 +139,6 @@ function decimalOf(cells: readonly string[]): Dialect['decimal'] | undefined {
   }
   return points === 0 ? undefined : points > 0 ? '.' : ',';
 }
-
-/** Not ISO 8601, with a year of four digits. */
-export const DATE = /^(\d{1,2})([-/.])(\d{1,2})\2(\d{4})$/;
 
 /** A number above 12 is a day. Slashes alone do not say which is which: 1/2/2026 is then read as no date, and refused. */
 function datesOf(cells: readonly string[]): Dialect['dates'] {

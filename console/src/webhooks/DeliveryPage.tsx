@@ -5,12 +5,12 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, dataOf, type Schemas } from '../api/client';
+import { useRoles } from '../api/queries';
 import { Act } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
-import { useRoles } from '../app/useRoles';
-import { OrderLink } from '../orders/OrderLink';
+import { OrderLink } from '../orders/LookUp';
 import { DeliveryStateBadge } from './SuccessByHour';
 
 const READ_EACH_MS = 3_000;

@@ -2,9 +2,9 @@
 import { Badge, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, bodyOf, type Schemas } from '../api/client';
+import { readAll } from '../api/queries';
 import { Chart } from '../app/Chart';
 import { useNumber, useText } from '../app/language';
-import { readAll } from '../app/usePages';
 
 type Delivery = Schemas['Delivery'];
 

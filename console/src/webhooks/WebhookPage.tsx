@@ -5,13 +5,12 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, bodyOf, dataOf } from '../api/client';
+import { usePages, useRoles } from '../api/queries';
 import { Act, Confirm, InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Listed, Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
-import { usePages } from '../app/usePages';
-import { useRoles } from '../app/useRoles';
-import { OrderField, OrderLink } from '../orders/OrderLink';
+import { OrderField, OrderLink } from '../orders/LookUp';
 import { DeliveryStateBadge, deliveriesSince, MAX_DELIVERIES, SuccessByHour } from './SuccessByHour';
 import { EVENTS, type Webhook, WebhookForm, WebhookState } from './Webhooks';
 

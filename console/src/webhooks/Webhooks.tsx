@@ -3,12 +3,11 @@ import { Badge, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { api, bodyOf, dataOf, type Schemas } from '../api/client';
-import { webhooksQuery } from '../api/queries';
+import { useRoles, webhooksQuery } from '../api/queries';
 import { InputsDialog, Opens, type Secrets, useSecretOnce } from '../app/Dialogs';
 import { useText } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Cut, Rows } from '../app/Rows';
-import { useRoles } from '../app/useRoles';
 import { Health } from './SuccessByHour';
 
 export type Webhook = Schemas['Webhook'];

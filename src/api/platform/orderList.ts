@@ -82,7 +82,7 @@ const COUNTED_AT_ONCE = 25;
 
 const tooManyToCount = () =>
   badRequest(
-    `problems, and a sort by customer, error_reason, lines or problems, look through ${MAX_COUNTED_ORDERS} orders at most, and ${MAX_COUNTED_PARTS} parts of ${COUNTED_AT_ONCE}. Narrow the search, as by processing_status.`,
+    `Only ${MAX_COUNTED_ORDERS} orders or fewer, and ${MAX_COUNTED_PARTS} parts of ${COUNTED_AT_ONCE}, can be filtered by problems or sorted by customer, reasons, lines or problems. Filter by something else first, such as a customer.`,
   );
 
 /** By texts that have no order of their own, and by what belongs to an order. */

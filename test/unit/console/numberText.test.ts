@@ -1,4 +1,5 @@
-/** Numbers as people type and paste them in the console. */
+/** Numbers and dates as people type and paste them in the console. */
+import { dayIn, dayText, orderOf } from '../../../console/src/app/dateText.js';
 import { decimalMark, NoNumber, numberIn, numberText } from '../../../console/src/app/numberText.js';
 
 test('the language says which mark is the decimal one', () => {
@@ -19,10 +20,17 @@ describe.each([
 });
 
 test('a value is shown as the person would type it, and read back the same', () => {
-  expect([1250.75, '1250.75', null, new NoNumber('1e3')].map((value) => numberText(value, ','))).toEqual([
-    '1250,75',
-    '1250,75',
-    '',
-    '1e3',
-  ]);
+  const shown = [1250.75, '1250.75', null, new NoNumber('1e3')].map((value) => numberText(value, ','));
+  expect(shown).toEqual(['1250,75', '1250,75', '', '1e3']);
+});
+
+test.each([
+  ['nl', { '29-11-2026': '2026-11-29', '4/5/2026': '2026-05-04', ' 1.2.2026': '2026-02-01', '31-2-2026': undefined }],
+  ['nl', { '2026-11-29': '2026-11-29', '2026-13-01': undefined, '29-11-26': undefined, '29 november': undefined }],
+  ['en-US', { '4/5/2026': '2026-04-05', '29/11/2026': undefined }],
+  ['en-GB', { '4/5/2026': '2026-05-04', '29/11/2026': '2026-11-29' }],
+])('in %s %p', (locale, days) => {
+  const order = orderOf(locale);
+  expect(Object.fromEntries(Object.keys(days).map((typed) => [typed, dayIn(typed, order)]))).toEqual(days);
+  expect(dayIn(dayText('2026-05-04', locale), order)).toBe('2026-05-04');
 });
