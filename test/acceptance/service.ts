@@ -183,12 +183,16 @@ export class Service {
     return tenant;
   }
 
-  async isReady(): Promise<boolean> {
-    return (await this.send({ method: 'GET', path: '/health/ready' })).status === 200;
+  readiness(): Promise<Answer> {
+    return this.send({ method: 'GET', path: '/health/ready' });
   }
 
   async becomesReady(): Promise<void> {
-    while (!(await this.isReady())) await wait(25);
+    while ((await this.readiness()).status !== 200) await wait(25);
+  }
+
+  async metrics(): Promise<string> {
+    return (await this.send({ method: 'GET', path: '/metrics' })).text;
   }
 
   /** A request as it is; the host is `localhost` unless a header says otherwise. */

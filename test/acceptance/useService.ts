@@ -6,6 +6,7 @@ export type Run = {
   /** There while tests run. */
   readonly service: Service;
   tenant(name: string): TenantClient;
+  acme(): TenantClient;
 };
 
 /**
@@ -38,5 +39,6 @@ export function useService(options: ServiceOptions | (() => Promise<ServiceOptio
       return running();
     },
     tenant: (name) => running().tenant(name),
+    acme: () => running().tenant('acme'),
   };
 }

@@ -86,11 +86,10 @@ describe('against the metrics of a service that has worked', () => {
     await receiver.received('/orders', 1);
     await receiver.received('/slow', 2);
     await acme.platformData('PUT', `/webhooks/${failing.id}`, { enabled: false });
-    const scrape = async () => (await service.send({ method: 'GET', path: '/metrics' })).text;
     // It is looked up now and then.
     const isThere = (text: string): boolean => /^webhook_oldest_open_seconds\{/m.test(text);
-    let scraped = await scrape();
-    while (!isThere(scraped)) scraped = await scrape();
+    let scraped = await service.metrics();
+    while (!isThere(scraped)) scraped = await service.metrics();
     series = seriesIn(scraped);
   });
   afterAll(async () => {

@@ -13,8 +13,7 @@ import { addPerson, askSession, PASSWORD } from '../acceptance/people.js';
 import { expectErrorBody } from '../acceptance/refusals.js';
 import { useService } from '../acceptance/useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, tenant } = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 /** As a proxy tells where a request comes from. */
 const from = (address: string) => ({ 'x-forwarded-for': address });
 
@@ -86,7 +85,7 @@ it('sign-ins at once wait for each other, beyond a limit they are 429, and anoth
   });
   // Some are refused at once: the waiting list of the tenant is full.
   while (refusedFirst === 0) await nextTurn();
-  const other = run.tenant('other');
+  const other = tenant('other');
   expect((await askSession(other, other.admin.email, other.admin.password, from('192.0.2.9'))).status).toBe(200);
   isAnswered = true;
   expect(checkedFirst).toBeLessThan(20);

@@ -8,12 +8,11 @@ import { expectErrorBody } from '../acceptance/refusals.js';
 import { useService } from '../acceptance/useService.js';
 
 let receiver: Receiver;
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
+const { acme } = useService({ tenants: { acme: 'dyn_stock_order' } });
 beforeAll(async () => {
   receiver = await Receiver.start();
 });
 afterAll(() => receiver.stop());
-const acme = () => run.tenant('acme');
 
 const STORIES = ['one', 'two', 'three', 'four', 'five', 'six'];
 const STORY = 'x'.repeat(65_000);

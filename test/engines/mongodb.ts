@@ -3,7 +3,7 @@
  * a Go toolchain, FerretDB 1.24 (see ferretdb/), started on a fresh directory, once a run. The driver is loaded only where it
  * is used: every service under test asks this file for its settings.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -13,8 +13,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from './freePort.js';
 import { onPath } from './onPath.js';
+import { ServerProcess } from './serverProcess.js';
 import { type Server, sharedServer } from './sharedServer.js';
-import { standStill } from './standStill.js';
 import { scaled } from './timeScale.js';
 
 const BUILD = resolve('test/engines/ferretdb/build.mjs');
@@ -82,13 +82,13 @@ async function dropDatabase(url: string): Promise<void> {
 }
 
 /** A server of the test's own, which it may stop, kill and start again on the same data. */
-export class MongoDbServer {
+export class MongoDbServer extends ServerProcess {
   readonly url: string;
   readonly port: number;
   readonly #directory: string;
-  #server: ChildProcess | undefined;
 
   private constructor(directory: string, port: number) {
+    super();
     this.#directory = directory;
     this.port = port;
     this.url = `mongodb://127.0.0.1:${port}/assets?directConnection=true`;
@@ -105,7 +105,7 @@ export class MongoDbServer {
   async start(): Promise<void> {
     const [command, args] = onPath('mongod') !== undefined ? this.#mongod() : await this.#ferretDb();
     const child = spawn(command, args, { stdio: 'ignore', env: { ...process.env, ...SELDOM_COLLECTED } });
-    this.#server = child;
+    this.server = child;
     await once(child, 'spawn');
     const deadline = Date.now() + START_TIMEOUT_MS;
     while (!(await this.#answers())) {
@@ -139,43 +139,17 @@ export class MongoDbServer {
 
   /** Lets this process end without it. @returns what `endRun.cjs` ends */
   outliveThisProcess(): Server {
-    this.#server?.unref();
-    return { url: this.url, pids: [Number(this.#server?.pid)], directory: this.#directory };
+    this.server?.unref();
+    return { url: this.url, pids: [Number(this.server?.pid)], directory: this.#directory };
   }
 
-  /** Ends it in good order. */
-  stop(): Promise<void> {
-    return this.#end('SIGTERM');
-  }
-
-  /** Ends it as a crash does. */
-  kill(): Promise<void> {
-    return this.#end('SIGKILL');
-  }
-
-  /** Lets it stand still, as a machine does that hangs: connections stay open and nothing answers. */
-  async freeze(): Promise<void> {
-    await standStill(Number(this.#server?.pid));
-  }
-
-  thaw(): void {
-    this.#server?.kill('SIGCONT');
+  protected pid(): number {
+    return Number(this.server?.pid);
   }
 
   /** Ends it and removes its data. */
   async dispose(): Promise<void> {
     await this.stop();
     await rm(this.#directory, { recursive: true, force: true });
-  }
-
-  async #end(signal: NodeJS.Signals): Promise<void> {
-    const child = this.#server;
-    this.#server = undefined;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    // One that stands still would not hear of it.
-    child.kill('SIGCONT');
-    child.kill(signal);
-    await ended;
   }
 }

@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from './freePort.js';
 import { onPath } from './onPath.js';
+import { ServerProcess } from './serverProcess.js';
 import { type Server, sharedServer } from './sharedServer.js';
-import { standStill } from './standStill.js';
 import { scaled } from './timeScale.js';
 
 /** Debian's command on PATH changes to another user and refuses all but root; this one behind it does neither. */
@@ -60,15 +60,15 @@ function withOwnQueues(server: string): string {
 }
 
 /** A server of the test's own, which it may stop, kill and start again on the same data. */
-export class RabbitMqServer {
+export class RabbitMqServer extends ServerProcess {
   readonly url: string;
   readonly port: number;
   readonly #directory: string;
   readonly #environment: NodeJS.ProcessEnv;
   readonly #epmd: ChildProcess;
-  #server: ChildProcess | undefined;
 
   private constructor(directory: string, port: number, environment: NodeJS.ProcessEnv, epmd: ChildProcess) {
+    super();
     this.url = `amqp://guest:guest@127.0.0.1:${port}`;
     this.port = port;
     this.#directory = directory;
@@ -100,7 +100,7 @@ export class RabbitMqServer {
     const output = await open(file, 'w');
     const stdio: StdioOptions = ['ignore', output.fd, output.fd];
     const child = spawn(serverCommand() ?? 'rabbitmq-server', [], { env: this.#environment, stdio });
-    this.#server = child;
+    this.server = child;
     await output.close();
     const deadline = Date.now() + START_TIMEOUT_MS;
     for (let isReady = false; !isReady; ) {
@@ -114,29 +114,10 @@ export class RabbitMqServer {
 
   /** Lets this process end without it. @returns what `endRun.cjs` ends */
   async outliveThisProcess(): Promise<Server> {
-    this.#server?.unref();
+    this.server?.unref();
     this.#epmd.unref();
-    const pids = [await this.#pid(), Number(this.#epmd.pid)];
+    const pids = [await this.pid(), Number(this.#epmd.pid)];
     return { url: this.url, pids, directory: this.#directory };
-  }
-
-  /** Ends it in good order. */
-  stop(): Promise<void> {
-    return this.#end('SIGTERM');
-  }
-
-  /** Ends it as a crash does. */
-  kill(): Promise<void> {
-    return this.#end('SIGKILL');
-  }
-
-  /** Lets it stand still, as a machine does that hangs: connections stay open and nothing answers. */
-  async freeze(): Promise<void> {
-    await standStill(await this.#pid());
-  }
-
-  async thaw(): Promise<void> {
-    process.kill(await this.#pid(), 'SIGCONT');
   }
 
   /** Runs a command of rabbitmqctl. @throws Error with what it wrote */
@@ -157,7 +138,7 @@ export class RabbitMqServer {
 
   /** Ends it and its name server, and removes its data. */
   async dispose(): Promise<void> {
-    await this.#end('SIGTERM');
+    await this.stop();
     const ended = once(this.#epmd, 'exit');
     this.#epmd.kill('SIGTERM');
     await ended;
@@ -165,17 +146,8 @@ export class RabbitMqServer {
   }
 
   /** The process id of the Erlang machine; the command is a shell around it. */
-  async #pid(): Promise<number> {
+  protected async pid(): Promise<number> {
     return Number(await readFile(join(this.#directory, 'pid'), 'utf8'));
-  }
-
-  async #end(signal: NodeJS.Signals): Promise<void> {
-    const child = this.#server;
-    this.#server = undefined;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    process.kill(await this.#pid(), signal);
-    await ended;
   }
 }
 

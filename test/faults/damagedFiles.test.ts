@@ -235,7 +235,7 @@ describe('a damaged event log', () => {
       ({ status } = await client(0).postRecord('dyn_stock_order', { notes: `damaged ${n}` }));
     let report = '';
     while (!report.includes('events.db')) {
-      ({ text: report } = await service.send({ method: 'GET', path: '/health/ready' }));
+      ({ text: report } = await service.readiness());
       await wait(20);
     }
     expect(JSON.parse(report)).toMatchObject({ ready: false, checks: { event_store: { ok: false } } });

@@ -20,7 +20,6 @@ let receiver: Receiver;
 let service: Service;
 const acme = () => service.tenant('acme');
 const other = () => service.tenant('other');
-const ready = () => service.send({ method: 'GET', path: '/health/ready' });
 const change = (statement: string): void => {
   const db = openSqlite(`${service.dataDir}/rows/acme.db`);
   db.exec(statement);
@@ -63,7 +62,7 @@ async function otherIsServed(key: string): Promise<void> {
 }
 
 async function isParked(): Promise<void> {
-  for (let answer = await ready(); ; answer = await ready()) {
+  for (let answer = await service.readiness(); ; answer = await service.readiness()) {
     if (answer.status === 200 && answer.text.includes('1 tenant is parked')) break;
     await wait(50);
   }
@@ -168,8 +167,8 @@ test('an event of its own stream parks the tenant alone, with the reason, in the
     await wait(1_500);
     await service.restart(how);
     await onlyTheOtherIsServed(how === 'stop' ? 'stopped' : 'killed');
-    while (!(await ready()).text.includes('parked')) await wait(50);
-    const { status, text } = await ready();
+    while (!(await service.readiness()).text.includes('parked')) await wait(50);
+    const { status, text } = await service.readiness();
     expect({ status, text }).toEqual({ status: 200, text: expect.stringContaining('1 tenant is parked') });
   }
 });
@@ -195,7 +194,7 @@ test('the command line says that it is parked, and works for all others', async 
 
 test('a tenant that is parked can be deleted, and then nobody is parked', async () => {
   expect((await service.cli('tenant', 'delete', 'acme', '--confirm', 'acme')).code).toBe(0);
-  while ((await ready()).text.includes('parked')) await wait(50);
+  while ((await service.readiness()).text.includes('parked')) await wait(50);
   expect((await acme().getList('dyn_item')).status).toBe(404);
   await service.restart('stop');
   expect((await acme().getList('dyn_item')).status).toBe(404);

@@ -24,7 +24,7 @@ export async function total(tenant: TenantClient): Promise<number | string> {
 export async function totalsUntilReady(service: Service, tenant: TenantClient): Promise<readonly (number | string)[]> {
   const seen: (number | string)[] = [];
   for (;;) {
-    const ready = await service.isReady();
+    const ready = (await service.readiness()).status === 200;
     seen.push(await total(tenant));
     if (ready) return seen;
     await wait(POLL_MS);

@@ -173,7 +173,7 @@ export function twoOfEachRole(
     'a %s process serves health and metrics, and nothing else',
     async (role) => {
       for (const each of of(role)) {
-        expect(await each.isReady()).toBe(true);
+        expect((await each.readiness()).status).toBe(200);
         expect((await each.send({ method: 'GET', path: '/metrics' })).status).toBe(200);
         expect((await each.send({ method: 'GET', path: '/api/v1/dynamic-assets/dyn' })).status).toBe(404);
       }

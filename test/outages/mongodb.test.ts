@@ -27,17 +27,10 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     await server?.dispose();
   });
 
-  const readiness = async () => {
-    const { status, body } = await service.send({ method: 'GET', path: '/health/ready' });
-    return { status, body };
-  };
   const isMissing = async () => {
-    expect(await readiness()).toMatchObject({
-      status: 503,
-      body: {
-        checks: { read_models: { ok: false, detail: expect.stringMatching(/^MongoDB /) }, event_store: { ok: true } },
-      },
-    });
+    const rows = { ok: false, detail: expect.stringMatching(/^MongoDB /) };
+    const checks = { read_models: rows, event_store: { ok: true } };
+    expect(await service.readiness()).toMatchObject({ status: 503, body: { checks } });
     const metrics = await service.send({ method: 'GET', path: '/metrics' });
     expect(metrics.status).toBe(200);
     expect(metrics.text).toMatch(/^engine_up\{engine="read_models"\} 0$/m);
@@ -104,11 +97,11 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
       acme().getRecord('dyn_stock_order', id),
       acme().postRecord('dyn_stock_order', { notes: 'while it hangs' }),
       acme().postRecord('dyn_item', { external_id: 'hung', name: 'Tea' }),
-      readiness(),
+      service.readiness(),
     ]);
     const tookMs = performance.now() - startedAt;
     await hangs;
-    server.thaw();
+    await server.thaw();
     expect(tookMs).toBeLessThan(REQUEST_MS);
     isTemporary(read);
     isRefused(refused);
@@ -132,7 +125,7 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
   });
 
   it.each<[string, () => Promise<void>, () => Promise<void>]>([
-    ['hangs', () => server.freeze(), async () => server.thaw()],
+    ['hangs', () => server.freeze(), () => server.thaw()],
     [
       'was killed and is back',
       async () => {

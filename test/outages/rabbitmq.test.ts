@@ -24,11 +24,6 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
     await server?.dispose();
   });
 
-  const readiness = async () => {
-    const { status, body } = await service.send({ method: 'GET', path: '/health/ready' });
-    return { status, body };
-  };
-  const metrics = async () => (await service.send({ method: 'GET', path: '/metrics' })).text;
   const missing = (): object => ({
     status: 503,
     body: {
@@ -53,8 +48,8 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       await server.kill();
       const duringId = await approvedOrder(acme());
       await reaches(acme(), duringId, 'submitted');
-      expect(await readiness()).toMatchObject(missing());
-      expect(await metrics()).toMatch(/^engine_up\{engine="broker"\} 0$/m);
+      expect(await service.readiness()).toMatchObject(missing());
+      expect(await service.metrics()).toMatch(/^engine_up\{engine="broker"\} 0$/m);
       expect(receiver.calls('/killed')).toHaveLength(1);
 
       await server.start();
@@ -63,7 +58,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       expect(performance.now() - backAt).toBeLessThan(scaled(6_000));
       expect(String(call?.body)).toContain(duringId);
       await service.becomesReady();
-      const figures = await metrics();
+      const figures = await service.metrics();
       expect(figures).toMatch(/^engine_up\{engine="broker"\} 1$/m);
       expect(figures).toMatch(/^queue_messages\{queue="webhook-deliveries",state="ready"\} \d/m);
     });
@@ -77,7 +72,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       const startedAt = performance.now();
       const orderId = await approvedOrder(acme());
       expect(performance.now() - startedAt).toBeLessThan(scaled(5_000));
-      const [ready, figures] = await Promise.all([readiness(), metrics()]);
+      const [ready, figures] = await Promise.all([service.readiness(), service.metrics()]);
       expect(ready).toMatchObject({ status: 503, body: { checks: { broker: { ok: false } } } });
       expect(figures).toMatch(/^engine_up\{engine="broker"\} 0$/m);
       expect(figures).not.toMatch(/^queue_messages\{/m);
@@ -96,8 +91,8 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       const orderId = await approvedOrder(acme());
       await reaches(acme(), orderId, 'submitted');
       // The server tells this to a publishing connection.
-      while ((await readiness()).status === 200) await wait(100);
-      expect(await readiness()).toMatchObject({
+      while ((await service.readiness()).status === 200) await wait(100);
+      expect(await service.readiness()).toMatchObject({
         body: { checks: { broker: { ok: false, detail: expect.stringMatching(/takes no messages for now: .*disk/) } } },
       });
       await server.control('set_disk_free_limit', '50MB');
@@ -111,7 +106,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
     await service.stop();
     await server.stop();
     await service.start();
-    expect(await readiness()).toMatchObject(missing());
+    expect(await service.readiness()).toMatchObject(missing());
     await withWebhook(acme(), receiver, '/late', async () => {
       await approvedOrder(acme());
       await server.start();

@@ -90,7 +90,7 @@ describe('a log that hangs', () => {
       body: { error: expect.stringMatching(/(Nothing was written|with the same Idempotency-Key; it is done once)\.$/) },
     });
     expect(await acme().get(ORDERS, id)).toMatchObject({ notes: 'before' });
-    expect(await service.send({ method: 'GET', path: '/health/ready' })).toMatchObject({
+    expect(await service.readiness()).toMatchObject({
       status: 503,
       body: { checks: { event_store: { ok: false } } },
     });

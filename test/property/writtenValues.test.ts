@@ -61,8 +61,7 @@ const integers = ['7', '-12', '1e2', '9007199254740991', '-9007199254740991', '4
 const VALUES = [...decimals, ...integers].map((value, n) => ({ ...value, code: `V${n}` }));
 const path = `${ASSETS}/${EVERY_TYPE}/assets`;
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme } = useService({ tenants: { acme: 'dyn_stock_order' } });
 beforeAll(async () => {
   await addTableOfEveryType(acme());
   await sendBatch(({ written }) => written);

@@ -4,8 +4,7 @@ import { Receiver } from '../receiver.js';
 import { useService } from '../useService.js';
 
 const receiver = Receiver.ofTests();
-const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
-const acme = () => run.tenant('acme');
+const { acme, tenant } = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 
 const UUID = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
 const TIMESTAMP = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
@@ -86,7 +85,7 @@ it('§2.3: what an order does not name is null; an object that is promised is le
 });
 
 it('§1, §6.1: a transport order is sent with its consignments, goods and charges', async () => {
-  const hauler = run.tenant('hauler');
+  const hauler = tenant('hauler');
   await withWebhook(hauler, receiver, '/transport', async () => {
     await hauler.create('dyn_location', { external_id: 'L1', name: 'Depot' });
     await hauler.create('dyn_party', { external_id: 'C1', name: 'Shipper' });

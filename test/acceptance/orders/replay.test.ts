@@ -6,8 +6,7 @@ import { Receiver } from '../receiver.js';
 import { useService } from '../useService.js';
 
 const receiver = Receiver.ofTests();
-const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme } = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 
 const stepSchema = z.looseObject({
   event: z.string(),

@@ -2,8 +2,7 @@
 import { addTableOfEveryType, EVERY_TYPE } from '../everyType.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme } = useService({ tenants: { acme: 'dyn_stock_order' } });
 beforeAll(() => addTableOfEveryType(acme()));
 
 /** All of one instant; some serialisers write no fraction of a second. */

@@ -5,8 +5,7 @@
 import { addPerson } from '../people.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', orders: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, tenant } = useService({ tenants: { acme: 'dyn_stock_order', orders: 'dyn_stock_order' } });
 
 /** Each looks like another one of them, or is taken for it by some comparison of databases or languages. */
 const KEYS = [
@@ -66,7 +65,7 @@ it('each is found alone by eq and in, and left out alone by ne', async () => {
 });
 
 it('an order that names a party means the one with this key, and none that looks like it', async () => {
-  const orders = run.tenant('orders');
+  const orders = tenant('orders');
   const auditor = await addPerson(orders, 'auditor', ['auditor']);
   await orders.batch('dyn_party', [
     { external_id: 'caf\u00e9', name: 'Composed' },

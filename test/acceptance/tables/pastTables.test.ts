@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { ASSETS, PLATFORM, type TenantClient } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme } = useService({ tenants: { acme: 'dyn_stock_order' } });
 
 type Method = (client: TenantClient, path: string) => ReturnType<TenantClient['send']>;
 const asClient: Method = (client, path) => client.send('GET', `${ASSETS}${path}`);

@@ -4,8 +4,7 @@ import { contains, fillItems, follow, ITEMS, ids } from '../itemList.js';
 import type { AssetRecord, Query } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme } = useService({ tenants: { acme: 'dyn_stock_order' } });
 
 /** All records in the order of their creation. */
 let records: readonly AssetRecord[] = [];

@@ -4,8 +4,7 @@ import { Receiver } from '../receiver.js';
 import { useService } from '../useService.js';
 
 const receiver = Receiver.ofTests();
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme } = useService({ tenants: { acme: 'dyn_stock_order' } });
 
 const KINDS = [
   'order.created',

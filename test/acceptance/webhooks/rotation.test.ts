@@ -7,8 +7,7 @@ import type { TenantClient } from '../tenant.js';
 import { useService } from '../useService.js';
 
 const receiver = Receiver.ofTests();
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme } = useService({ tenants: { acme: 'dyn_stock_order' } });
 
 const bodySigned = (call: Call, secret: string): boolean =>
   call.headers.signature === createHmac('sha256', secret).update(call.body).digest('hex');

@@ -5,8 +5,7 @@ import { Receiver } from '../receiver.js';
 import { useService } from '../useService.js';
 
 const receiver = Receiver.ofTests();
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme } = useService({ tenants: { acme: 'dyn_stock_order' } });
 const sha256 = (body: Buffer): string => createHash('sha256').update(body).digest('hex');
 
 type Sent = { readonly headers: { readonly [name: string]: string }; readonly body: string; readonly sha256: string };
