@@ -26,14 +26,15 @@ async function writeTypes() {
   const described = { origin: 'http://localhost', title: 'Console', tables: standardTables('dyn_stock_order') };
   const write = openApiWriter({ ...areasOf, people: [...areasOf.clients, ...areasOf.people] });
   mkdirSync(TYPES, { recursive: true });
-  await writeTypesOf('schema', write('people', described));
-  await writeTypesOf('operator', write('operators', described));
+  await writeTypesOf('schema.d.ts', write('people', described));
+  // With the types of events, which complete what is typed.
+  await writeTypesOf('operator.ts', write('operators', described), { enumValues: true });
 }
 
-async function writeTypesOf(name, json) {
+async function writeTypesOf(file, json, options) {
   const { default: openApiTypes, astToString } = await import('openapi-typescript');
-  const types = astToString(await openApiTypes(JSON.parse(json), { defaultNonNullable: false }));
-  writeFileSync(join(TYPES, `${name}.d.ts`), `// Written by console/build.mjs.\n${types}`);
+  const types = astToString(await openApiTypes(JSON.parse(json), { defaultNonNullable: false, ...options }));
+  writeFileSync(join(TYPES, file), `// Written by console/build.mjs.\n${types}`);
 }
 
 function check() {

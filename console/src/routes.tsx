@@ -88,9 +88,9 @@ export type CompareSearch = Texts<'from' | 'to'>;
 const OF_ACTIVITY = ['kind', 'actor', 'table', 'order_id', 'record_id', 'from', 'to'] as const;
 export type ActivitySearch = Texts<(typeof OF_ACTIVITY)[number]>;
 /** `at`: the position, or the revision in the stream, from which on older events are shown. */
-export type LogSearch = { readonly stream?: string | undefined; readonly at?: number | undefined };
-const logSearch = (search: Search): LogSearch =>
-  set({ stream: text(search.stream), at: Number.isInteger(search.at) ? Number(search.at) : undefined });
+export type LogSearch = { readonly [name in 'stream' | 'type']?: string | undefined } & { at?: number | undefined };
+const logSearch = ({ stream, type, at }: Search): LogSearch =>
+  set({ stream: text(stream), type: text(type), at: Number.isInteger(at) ? Number(at) : undefined });
 
 const at = createRoute;
 const load = lazyRouteComponent;

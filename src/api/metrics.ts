@@ -16,13 +16,13 @@ const SAMPLED_EACH_MS = 60_000;
 export const HISTORY_FILE = 'history.json';
 
 const figure = z.number().nullable().default(null);
-const point = z.object({
+export const point = z.object({
   at: z.iso.datetime(),
-  stored_per_second: figure,
+  stored_per_second: figure.describe('Positions of the log.'),
   requests_per_second: figure,
   errors_per_second: figure,
-  p99_ms: figure,
-  lag: figure,
+  p99_ms: figure.describe('What 99 of 100 requests took at most.'),
+  lag: figure.describe('Positions of the log that the rows lack.'),
   deliveries_waiting: figure,
   disk_free_bytes: figure,
   backup_age_seconds: figure,

@@ -303,7 +303,7 @@ export function everyOperation(
     await operator.data('/tenants', { query: `search=${acme().name}` });
     await operator.data('/tenants/{tenant}', { at: acme().name });
     await operator.call('POST', '/tenants', { body: { name: `${acme().name}-2`, order_model: 'dyn_transport_order' } });
-    await operator.data('/log', { query: `stream=tenant-${acme().name}` });
+    await operator.data('/log', { query: `stream=tenant-${acme().name}&type=TenantCreated` });
     const verified = await operator.ended(await operator.begin({ kind: 'verify', tenant: acme().name }));
     expect(verified.reports.map(({ outcome }) => outcome)).toEqual(['equal']);
     await operator.call('DELETE', '/jobs/{id}', { at: await operator.begin({ kind: 'verify' }) });

@@ -6,7 +6,7 @@ export const DIALOGS: { readonly [file: string]: readonly string[] } = {
   'app/Account': ['sign-out-everywhere'],
   'app/Dialogs': ['Add a table', 'Add a user', ofOne('Remove'), 'admin-refusal', 'admin-secret'],
   'app/Frame': ['Show the keys', 'Find orders, records, pages and actions'],
-  'operator/Jobs': ['Rebuild'],
+  'operator/Jobs': ['operator-rebuild'],
   'operator/Log': ['operator-event'],
   'operator/Tenants': ['operator-credentials'],
   'orders/Decisions': ['clerk-reject', 'clerk-many-'],

@@ -1,5 +1,4 @@
 /** The operator's day: a link from the command line, a parked tenant, a retry, a proof, the log; each page in each colour and language. */
-
 import { userInfo } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
@@ -91,6 +90,7 @@ test('verifies the rows of the tenant, and rebuilds those of all', async () => {
   await window.press('g', 'o');
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   await page.getByRole('button', { name: 'Rebuild' }).click();
+  await window.screenshot('operator-rebuild');
   await page.getByRole('dialog').getByRole('button', { name: 'Rebuild' }).click();
   await page.getByText('hauler: rebuilt').waitFor();
   await page.getByRole('button', { name: 'Back up' }).click();
@@ -121,7 +121,7 @@ test('browses a stream of the log to one event, whose secrets are left out, and 
   await page.getByRole('heading', { level: 1, name: 'Event log' }).waitFor();
   await page.getByLabel('Stream').fill('webhooks-acme');
   await page.waitForURL('**/operator/log?stream=webhooks-acme');
-  await page.getByText('WebhookCreated').click();
+  await page.getByRole('button', { name: 'WebhookCreated' }).click();
   await page.getByText('"sealedSecret": "left out"').waitFor();
   await window.screenshot('operator-event');
   await page.keyboard.press('Escape');
@@ -138,6 +138,12 @@ test('browses a stream of the log to one event, whose secrets are left out, and 
   await page.getByLabel('Go to: revision').fill('0');
   await page.waitForURL('**/operator/log?stream=table-acme.dyn_item&at=0');
   await page.getByRole('button', { name: 'RecordCreated' }).nth(1).waitFor({ state: 'detached' });
+  await page.getByLabel('Stream').fill('');
+  await page.getByRole('combobox', { name: 'Event', exact: true }).fill('webhookc');
+  await page.getByRole('option', { name: 'WebhookCreated' }).click();
+  await page.waitForURL('**/operator/log?type=WebhookCreated');
+  await page.getByRole('button', { name: 'RecordCreated' }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'WebhookCreated' }).waitFor();
 });
 
 test('the session ends with the tab, and when the operator says so', async () => {

@@ -81,7 +81,7 @@ function JobState({ job }: { readonly job: Job }) {
 }
 
 export function ParkedList({ parked }: { readonly parked: readonly Parked[] }) {
-  const { parked: words, jobs } = useWords();
+  const { parked: words, figures, jobs } = useWords();
   const number = useNumber();
   return parked.map(({ tenant, what, event_type: type, position, error, since }) => (
     <Alert key={tenant} color="red" variant="light" title={`${tenant} ${words.is}`}>
@@ -94,7 +94,7 @@ export function ParkedList({ parked }: { readonly parked: readonly Parked[] }) {
           {tenant}
         </Link>
         <span>
-          {words.since} <When at={since} />
+          {figures.since} <When at={since} />
         </span>
       </Group>
     </Alert>

@@ -1,7 +1,8 @@
 /** The event log or a stream of it, the latest first; one event with all that it says, and from there the next and the one before. */
-import { Anchor, Button, Code, Group, Modal } from '@mantine/core';
+import { Anchor, Button, Code, Group, Modal, Select } from '@mantine/core';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { pathsApiV1OperatorLogGetParametersQueryTypeValues as EVENT_TYPES } from '../../generated/operator';
 import { useNumber, useText, When } from '../app/language';
 import { Listed, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
@@ -18,17 +19,20 @@ export function Log() {
   const { activity, webhooks } = useText();
   const number = useNumber();
   const navigate = useNavigate();
-  const { stream, at }: LogSearch = getRouteApi('/operator/log').useSearch();
-  const list = useLog({ stream, at });
+  const search: LogSearch = getRouteApi('/operator/log').useSearch();
+  const { stream, type, at } = search;
+  const list = useLog(search);
   const streams = useStreams(stream ?? '');
   const [opened, setOpened] = useState(-1);
-  const events = list.data?.pages.flatMap(({ data }) => data) ?? [];
+  const eventsOf = (read: typeof list.data) => read?.pages.flatMap(({ data }) => data) ?? [];
+  const events = eventsOf(list.data);
   const event = events[opened];
   const isLast = opened + 1 === events.length;
-  const show = (search: LogSearch) => void navigate({ to: '/operator/log', search, replace: true });
+  const show = (changed: LogSearch) =>
+    void navigate({ to: '/operator/log', search: { ...search, ...changed }, replace: true });
   const showOlder = async () => {
-    if (isLast) await list.fetchNextPage();
-    setOpened(opened + 1);
+    const read = isLast ? (await list.fetchNextPage()).data : list.data;
+    if (opened + 1 < eventsOf(read).length) setOpened(opened + 1);
   };
   const place = stream === undefined ? log.position : log.revision;
   return (
@@ -43,7 +47,16 @@ export function Log() {
         <SearchField
           label={log.from(place)}
           value={String(at ?? '')}
-          onSearch={(text) => show({ stream, at: /\d/.test(text) ? Number(text.replace(/\D/g, '')) : undefined })}
+          onSearch={(text) => show({ at: /\d/.test(text) ? Number(text.replace(/\D/g, '')) : undefined })}
+        />
+        <Select
+          aria-label={webhooks.event}
+          placeholder={webhooks.event}
+          searchable
+          clearable
+          data={[...EVENT_TYPES]}
+          value={type ?? null}
+          onChange={(value) => show({ type: value ?? undefined })}
         />
         <datalist id="streams">
           {streams.map((each) => (
@@ -51,7 +64,7 @@ export function Log() {
           ))}
         </datalist>
       </Group>
-      <Listed list={list} none={log.none}>
+      <Listed list={list} none={list.hasNextPage ? log.noneYet : log.none}>
         {() => (
           <Rows
             label={menu.log}

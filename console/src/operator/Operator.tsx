@@ -24,7 +24,6 @@ export function Operator() {
 
 /** Opens the session of the link in the address, which leaves the address. */
 function Enter() {
-  const words = useWords();
   const navigate = useNavigate();
   const hash = useRouterState({ select: ({ location }) => location.hash });
   const [token, setToken] = useState(hash);
@@ -36,7 +35,7 @@ function Enter() {
     void navigate({ to: '/enter', replace: true });
     enter(hash).then(() => navigate({ to: '/operator', replace: true }), setError);
   }, [hash, navigate]);
-  if (token === '') return <NoSession error={new Error(words.session.incomplete)} />;
+  if (token === '') return <NoSession />;
   if (error !== undefined) return <NoSession error={error} />;
   return <Loading />;
 }

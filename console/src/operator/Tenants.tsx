@@ -130,7 +130,7 @@ export function TenantPage() {
     return [
       tenants.quotaOf(names[quota] ?? quota),
       <div key={quota}>
-        {used === null ? tenants.unknown : tenants.ofLimit(show(used), of)}
+        {used === null ? tenants.unknown : text.orders.place(show(used), of)}
         <Progress aria-label={names[quota]} value={share} color={share >= 90 ? 'red' : 'indigo'} />
       </div>,
     ] as const;

@@ -107,7 +107,7 @@ export const useTenants = (search: string) =>
   usePages(['operator', 'tenants', search], (cursor) => tenantsWith(search, cursor));
 
 /** The API gives what is before a position or revision. */
-export const useLog = ({ stream, at }: LogSearch) =>
-  usePages(['operator', 'log', stream, at], (cursor = at === undefined ? undefined : String(at + 1)) =>
-    bodyOf(api.GET('/api/v1/operator/log', { params: { query: { stream, cursor } as object } })),
+export const useLog = ({ at, ...search }: LogSearch) =>
+  usePages(['operator', 'log', search, at], (cursor = at === undefined ? undefined : String(at + 1)) =>
+    bodyOf(api.GET('/api/v1/operator/log', { params: { query: { ...search, cursor } as object } })),
   );

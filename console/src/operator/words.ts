@@ -18,10 +18,6 @@ const WORDS = {
       'Run this on a machine of the service, and open the link that it prints. It opens one session, within ten minutes.',
       'Voer dit uit op een machine van de dienst en open de link die het afdrukt. De link opent één sessie, binnen tien minuten.',
     ],
-    incomplete: [
-      'This link is incomplete: its last part, behind the #, is missing.',
-      'Deze link is niet volledig: het laatste deel, achter de #, ontbreekt.',
-    ],
   },
   overview: {
     well: ['All is well. Nothing needs you.', 'Alles is in orde. U hoeft niets te doen.'],
@@ -45,10 +41,7 @@ const WORDS = {
   },
   opening: {
     title: ['New tenant', 'Nieuwe tenant'],
-    name: [
-      'Name, a part of its host name: small letters, digits and hyphens',
-      'Naam, een deel van de hostnaam: kleine letters, cijfers en koppeltekens',
-    ],
+    name: ['Name, the first part of its host', 'Naam, het eerste deel van de host'],
     admin_email: ['E-mail address of its first admin', 'E-mailadres van de eerste beheerder'],
   },
   tenants: {
@@ -63,10 +56,6 @@ const WORDS = {
     parked: ['parked', 'geparkeerd'],
     size: ['In the log', 'In het log'],
     quotaOf: [(quota: string) => `Quota: ${quota}`, (quota: string) => `Quotum: ${quota}`],
-    ofLimit: [
-      (used: string, limit: string) => `${used} of ${limit}`,
-      (used: string, limit: string) => `${used} van ${limit}`,
-    ],
     unknown: ['not known yet', 'nog niet bekend'],
     log: ['Its events', 'De gebeurtenissen'],
   },
@@ -76,7 +65,6 @@ const WORDS = {
       (type: string, position: string) => `${type} at position ${position} could not be applied:`,
       (type: string, position: string) => `${type} op positie ${position} kon niet worden toegepast:`,
     ],
-    since: ['Since', 'Sinds'],
   },
   jobs: {
     title: ['Jobs', 'Taken'],
@@ -115,6 +103,7 @@ const WORDS = {
     newer: ['Newer event', 'Nieuwere gebeurtenis'],
     older: ['Older event', 'Oudere gebeurtenis'],
     none: ['No event fits.', 'Geen gebeurtenis past.'],
+    noneYet: ['None of the latest events fits: show more.', 'Geen van de laatste gebeurtenissen past: toon meer.'],
   },
 } as const;
 

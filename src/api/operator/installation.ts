@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { MAX_ENTRIES } from '../../domain/limits.js';
 import type { Api } from '../deps.js';
+import { point } from '../metrics.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
@@ -25,7 +26,6 @@ async function overview(api: Api) {
 }
 
 const historyQuery = z.strictObject({ minutes: z.enum(['60', '1440'], 'must be 60 or 1440.').default('60') });
-const figure: json.JsonSchema = { type: ['number', 'null'] };
 
 export const installation: Resource = {
   tag: 'installation',
@@ -41,17 +41,7 @@ export const installation: Resource = {
       positions: { ...json.oneOf(['events', 'bytes']), description: 'What positions of the log count.' },
       release: json.text,
     }),
-    Figures: json.closedObject({
-      at: json.timestamp,
-      stored_per_second: { ...figure, description: 'Positions of the log.' },
-      requests_per_second: figure,
-      errors_per_second: figure,
-      p99_ms: { ...figure, description: 'What 99 of 100 requests took at most.' },
-      lag: { ...figure, description: 'Positions of the log that the rows lack.' },
-      deliveries_waiting: figure,
-      disk_free_bytes: figure,
-      backup_age_seconds: figure,
-    }),
+    Figures: { ...json.inputSchema(point), required: Object.keys(point.shape), additionalProperties: false },
   },
   operations: {
     'GET /overview': {
@@ -67,10 +57,8 @@ export const installation: Resource = {
       work: 'costly',
       query: parametersIn(historyQuery),
       answer: json.all('Figures'),
-      async handle({ metrics }, { query }) {
-        const { minutes } = parseQuery(historyQuery, query);
-        return dataReply(await metrics.history(Number(minutes)));
-      },
+      handle: async ({ metrics }, { query }) =>
+        dataReply(await metrics.history(Number(parseQuery(historyQuery, query).minutes))),
     },
   },
 };

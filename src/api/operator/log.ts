@@ -2,9 +2,11 @@
 import { z } from 'zod';
 import { shortText } from '../../commands/body.js';
 import { streamPages } from '../../commands/logReads.js';
+import { eventTypes } from '../../domain/eventTypes.js';
 import { MAX_SHORT_PAGE } from '../../domain/limits.js';
 import { isProvable } from '../../domain/streams.js';
-import type { RecordedEvent } from '../../ports/eventStore.js';
+import type { EventStore, ReadSlice, RecordedEvent } from '../../ports/eventStore.js';
+import { nextTurn } from '../../supervision/waiting.js';
 import { revisionCursor } from '../assets/listQuery.js';
 import { linkedReply } from '../assets/pages.js';
 import type { Api } from '../deps.js';
@@ -12,8 +14,15 @@ import * as json from '../openapi/schema.js';
 import type { Call, Reply, Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 
-/** `cursor`: the last entry of the page before, by its position in the log or its revision in the stream. */
-const logQuery = z.strictObject({ stream: shortText.optional(), cursor: revisionCursor });
+/** A search for a type ends after this time in milliseconds, also with nothing found; the next page goes on from there. */
+const MAX_SEARCH_MS = 1_000;
+
+/** `cursor`: where the page before has ended, by position in the log or revision in the stream. */
+const logQuery = z.strictObject({
+  stream: shortText.optional(),
+  type: z.enum(Object.keys(eventTypes), 'is no type of event.').optional(),
+  cursor: revisionCursor,
+});
 
 const eventView = json.view<RecordedEvent>({
   position: json.count,
@@ -41,17 +50,27 @@ function withoutSecrets(value: unknown): unknown {
 
 /** A page ends early where events are large. */
 async function logPage(api: Api, call: Call): Promise<Reply> {
-  const { stream, cursor } = parseQuery(logQuery, call.query);
-  const after = cursor === undefined ? undefined : Number(cursor);
-  const { eventStore } = api.operator;
-  if (stream === undefined) {
-    const { events, next } = await eventStore.readBackwards(MAX_SHORT_PAGE, after);
-    return linkedReply(api, call, events.map(eventView.show), next);
+  const { stream, type, cursor } = parseQuery(logQuery, call.query);
+  const until = performance.now() + MAX_SEARCH_MS;
+  const found: RecordedEvent[] = [];
+  for (let before = cursor === undefined ? undefined : Number(cursor); ; await nextTurn()) {
+    const { events, next } = await eventsBefore(api.operator.eventStore, stream, before);
+    found.push(...events.filter((event) => type === undefined || event.type === type));
+    const data = found.slice(0, MAX_SHORT_PAGE);
+    before = data.length < found.length ? data.at(-1)?.[stream === undefined ? 'position' : 'revision'] : next;
+    const isFull = data.length === MAX_SHORT_PAGE || (data.length > 0 && events.length < MAX_SHORT_PAGE);
+    if (isFull || next === undefined || performance.now() > until)
+      return linkedReply(api, call, data.map(eventView.show), before);
   }
-  const to = after === undefined ? ((await eventStore.lastAppend(stream))?.revision ?? -1) : after - 1;
-  const pages = streamPages(eventStore, stream, { to, eventsAPage: MAX_SHORT_PAGE, backwards: true });
+}
+
+/** The last one first. */
+async function eventsBefore(log: EventStore, stream: string | undefined, before?: number): Promise<ReadSlice> {
+  if (stream === undefined) return log.readBackwards(MAX_SHORT_PAGE, before);
+  const to = before === undefined ? ((await log.lastAppend(stream))?.revision ?? -1) : before - 1;
+  const pages = streamPages(log, stream, { to, eventsAPage: MAX_SHORT_PAGE, backwards: true });
   const events = ((await pages.next()).value ?? []).toReversed();
-  return linkedReply(api, call, events.map(eventView.show), events.at(-1)?.revision || undefined);
+  return { events, next: events.at(-1)?.revision || undefined };
 }
 
 export const operatorLog: Resource = {

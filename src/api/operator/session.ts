@@ -38,11 +38,7 @@ export const authenticateOperator: Check = async ({ tokens }, { headers, context
 export const operatorSessions: Resource = {
   tag: 'session',
   schemas: {
-    OperatorSession: json.closedObject({
-      token: { type: 'string' },
-      expires_in: { type: 'integer' },
-      operator: { type: 'string' },
-    }),
+    OperatorSession: json.closedObject({ token: json.text, expires_in: json.count, operator: json.text }),
   },
   operations: {
     'POST /sessions': {

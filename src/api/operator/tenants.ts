@@ -90,13 +90,9 @@ export const operatorTenants: Resource = {
       status: 201,
       answer: json.one('OpenedTenant', 'The first admin and API client, whose secrets are shown only here.'),
       async handle(api, { req, body, operator }) {
-        const given = parseBody(newTenantBody, body);
-        const opening = {
-          orderModel: given.order_model,
-          displayName: given.display_name,
-          adminEmail: given.admin_email,
-        };
-        return dataReply(await openTenant(api.commands, operatorsCaller(req, operator, given.name), opening));
+        const { name, order_model: orderModel, ...given } = parseBody(newTenantBody, body);
+        const opening = { orderModel, displayName: given.display_name, adminEmail: given.admin_email };
+        return dataReply(await openTenant(api.commands, operatorsCaller(req, operator, name), opening));
       },
     },
     'GET /tenants/:id': {

@@ -202,13 +202,12 @@ it('the log or a stream of it, the latest first, page by page, without secrets',
   expect(found).toMatchObject({ stream: expect.stringContaining(operatorLinkStream('')), metadata: { tenant: '' } });
   const items = tableStream('acme', 'dyn_item');
   const [created, ...others] = await operator.data('/log', { query: `stream=${items}` });
-  expect(created).toMatchObject({
-    stream: items,
-    revision: 0,
-    type: 'RecordCreated',
-    data: { fields: { name: 'Tea' } },
-  });
+  const data = { fields: { name: 'Tea' } };
+  expect(created).toMatchObject({ stream: items, revision: 0, type: 'RecordCreated', data });
   expect(others).toEqual([]);
+  expect(await operator.data('/log', { query: 'type=RecordCreated' })).toEqual([created]);
+  expect(await operator.data('/log', { query: `stream=${items}&type=RecordDeleted` })).toEqual([]);
+  await expectRefused(service, 400, () => operator.call('GET', '/log', { query: 'type=Created' }));
   expect(await operator.data('/log', { query: `stream=${items}&cursor=0` })).toEqual([]);
   const before = await operator.data('/log', { query: `cursor=${log[0].position}` });
   expect(before[0].position).toBeLessThan(log[0].position);
@@ -242,7 +241,7 @@ describe('work on rows', () => {
     await expectInvalid(service, ['tenant'], () =>
       operator.call('POST', '/jobs', { body: { ...signed, tenant: 'acme' } }),
     );
-    const { text } = await service.send({ method: 'GET', path: '/metrics' });
+    const text = await service.metrics();
     expect(text).toContain('operator_jobs{kind="audit_verify",state="done"} 1\n');
     // Only the last one of a kind: a failure is over when a repetition succeeds.
     expect(text).not.toContain('operator_jobs{kind="audit_checkpoint",state="failed"}');
@@ -272,8 +271,7 @@ describe('work on rows', () => {
       expect(ended).toMatchObject({ ...body, error: null });
       if (ended.state === 'cancelled') expect(ended.reports).toEqual([]);
       await expectRefused(service, 409, () => operator.call('DELETE', '/jobs/{id}', { at: id }));
-      const { text } = await service.send({ method: 'GET', path: '/metrics' });
-      expect(text).toContain(`operator_jobs{kind="${body.kind}",state="${ended.state}"} 1\n`);
+      expect(await service.metrics()).toContain(`operator_jobs{kind="${body.kind}",state="${ended.state}"} 1\n`);
     }
   });
 

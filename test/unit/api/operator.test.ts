@@ -1,6 +1,9 @@
-/** What an operator sees of a process: figures of each minute of a day. */
+/** What an operator sees of a process, figures of each minute of a day; and the search of a long log. */
 import { Gauge } from 'prom-client';
+import type { Api } from '#app/api/deps.js';
 import { ServiceMetrics } from '#app/api/metrics.js';
+import { operatorLog } from '#app/api/operator/log.js';
+import type { Call } from '#app/api/routes/operation.js';
 
 const MINUTE_MS = 60_000;
 
@@ -30,5 +33,33 @@ test('a point a minute, at most a day of them: rates since the one before, and f
   const [day, hour] = [await metrics.history(1_440), await metrics.history(60)];
   expect([day.length, hour.length, day[0]?.at]).toEqual([1_440, 60, '1970-01-01T01:03:00.000Z']);
   await metrics.stop();
+  jest.useRealTimers();
+});
+
+test('a search for a type ends after a second or with a full page, and the next one goes on from there', async () => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+  /** Positions found in a log where these are of the type, and each read takes 300 ms; where the next page begins. */
+  async function found(isWanted: (position: number) => boolean, cursor: number) {
+    const readBackwards = async (count: number, before = 0) => {
+      jest.advanceTimersByTime(300);
+      const positions = Array.from({ length: count }, (_, n) => before - 1 - n).filter((position) => position > 0);
+      const typeOf = (position: number) => (isWanted(position) ? 'UserAdded' : 'SignedIn');
+      const events = positions.map((position) => ({ stream: '', metadata: {}, position, type: typeOf(position) }));
+      return { events, next: before > count + 1 ? before - count : undefined };
+    };
+    const api = { config: {}, operator: { eventStore: { readBackwards } } } as unknown as Api;
+    const req = { headers: { host: 'localhost' }, protocol: 'http', baseUrl: '', path: '/log' };
+    const query = new URLSearchParams({ type: 'UserAdded', cursor: String(cursor) });
+    const reply = await operatorLog.operations['GET /log']?.handle(api, { req, query } as unknown as Call, {} as never);
+    const { data, links } = JSON.parse(String(reply?.body));
+    return [data.map(({ position }: { position: number }) => position), /cursor=(\d+)/.exec(links.next)?.[1]];
+  }
+  const isRare = (position: number) => position % 500 === 0;
+  expect(await found(isRare, 501)).toEqual([[500], '401']);
+  expect(await found(isRare, 401)).toEqual([[], '301']);
+  expect(await found(isRare, 101)).toEqual([[], undefined]);
+  const [full, next] = await found((position) => position % 3 > 0, 38);
+  expect([full.length, full.at(-1), next]).toEqual([25, 1, undefined]);
+  expect(await found((position) => position % 3 > 0, 39)).toEqual([[38, ...full.slice(0, -1)], '2']);
   jest.useRealTimers();
 });
