@@ -109,7 +109,9 @@ test('opens a tenant, and shows the credentials of its admin and its API client 
   await window.screenshot('operator-credentials');
   const [, password = ''] = await dialog.locator('code').allInnerTexts();
   await dialog.getByRole('button', { name: 'Close' }).last().click();
+  await page.setViewportSize({ width: 390, height: 900 });
   await page.getByRole('link', { name: 'newcomer', exact: true }).waitFor();
+  await page.setViewportSize({ width: 1_280, height: 720 });
   const person = await Window.open(browser, { host: `newcomer.localhost:${service.port}` });
   await person.signIn({ email: 'admin@newcomer.example', password });
   await person.close();

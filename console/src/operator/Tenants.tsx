@@ -17,23 +17,23 @@ export function Tenants() {
   const { menu, tenants } = useWords();
   const navigate = useNavigate();
   const { text: search = '' } = getRouteApi('/operator/tenants').useSearch();
-  const list = useTenants(search);
   const { tables } = useText();
-  const number = useNumber();
-  const size = useSize();
+  const [number, size] = [useNumber(), useSize()];
+  const below = { isNumber: true, priority: 3 } as const;
   const columns: readonly Column<Tenant>[] = [
     {
       id: 'name',
       label: tenants.tenant,
+      priority: 1,
       cell: ({ name }) => (
         <Link to="/operator/tenants/$tenant" params={{ tenant: name }}>
           {name}
         </Link>
       ),
     },
-    { id: 'state', label: tenants.state, cell: (tenant) => <TenantState tenant={tenant} /> },
-    { id: 'size', label: tenants.size, isNumber: true, cell: ({ quotas }) => size(quotas.log_bytes.used ?? 0) },
-    { id: 'records', label: tables.records, isNumber: true, cell: ({ quotas }) => number(quotas.records.used) || '–' },
+    { id: 'state', label: tenants.state, priority: 1, cell: (tenant) => <TenantState tenant={tenant} /> },
+    { id: 'size', label: tenants.size, ...below, cell: ({ quotas }) => size(quotas.log_bytes.used ?? 0) },
+    { id: 'records', label: tables.records, ...below, cell: ({ quotas }) => number(quotas.records.used) || '–' },
   ];
   return (
     <Page title={menu.tenants} actions={<NewTenant />}>
@@ -44,7 +44,7 @@ export function Tenants() {
           void navigate({ to: '/operator/tenants', search: text === '' ? {} : { text }, replace: true })
         }
       />
-      <Listed list={list} none={search === '' ? tenants.noneAtAll : tenants.none}>
+      <Listed list={useTenants(search)} none={search === '' ? tenants.noneAtAll : tenants.none}>
         {(rows) => (
           <DataTable
             name="operator-tenants"
