@@ -60,7 +60,6 @@ function Needs({ found: { checks, parked, tenants_behind: late } }: { readonly f
 
 type Figure = Exclude<keyof Schemas['Figures'], 'at'>;
 
-/** What this process has seen since its start, at most a day. */
 function Figures({ positions }: Pick<Schemas['Overview'], 'positions'>) {
   const { figures } = useWords();
   const [minutes, setMinutes] = useState<'60' | '1440'>('60');
