@@ -9,6 +9,9 @@ const BATCH = 1_000;
 /** Rows of the file that is imported. */
 const IMPORTED = 100_000;
 const MOST_MS = 150;
+/** Of rows that are looked for. */
+const MOST_FOUND_MS = 300;
+const SEARCHES = 60;
 const LOADING_MS = 600_000;
 
 /** In the page: clicks, and waits until other rows are painted. @returns milliseconds */
@@ -41,6 +44,7 @@ export async function measureConsole(directory, records) {
     note(`${records} records by batches`, `${Math.round(records / ((performance.now() - first) / 1_000))} a second`);
     const page = await signedIn(browser, service);
     await measurePages(page, service);
+    await measureSearches(page, service, records);
     await measureImport(page, service, Math.min(IMPORTED, records));
   } finally {
     await browser.close();
@@ -66,9 +70,13 @@ async function signedIn(browser, service) {
   return page;
 }
 
-async function measurePages(page, service) {
+async function openTable(page, service) {
   await page.goto(`${origin(service)}/console/tables/dyn_location`);
   await page.getByRole('row').nth(20).waitFor();
+}
+
+async function measurePages(page, service) {
+  await openTable(page, service);
   const times = async (count, button) => {
     const all = [];
     for (let n = 0; n < count; n += 1) all.push(await button(n).evaluate(clicked));
@@ -88,6 +96,38 @@ async function measurePages(page, service) {
   await times(1, () => page.getByRole('button', { name: /^Page (\S+) of \1$/ }));
   await times(5, go('Previous'));
   p99('pages near the end of a sorted list', await times(60, go('Previous')), MOST_MS);
+}
+
+/** Each time another value, so that the rows that are painted are others too; the first ones are not counted. */
+async function measureSearches(page, service, records) {
+  const places = Array.from({ length: Math.min(records, 5_000) }, (_, n) => place(n));
+  const valuesOf = (read) =>
+    [...new Set(places.map(read))].filter((value) => value.trim().length > 1).slice(0, SEARCHES + 5);
+  const find = async (value) => {
+    await page.getByRole('textbox', { name: 'Search', exact: true }).fill(value);
+    return page.getByRole('button', { name: 'Search', exact: true }).evaluate(clicked);
+  };
+  const measure = async (name, values) => {
+    const times = [];
+    for (const value of values) times.push(await find(value));
+    p99(name, times.slice(5), MOST_FOUND_MS);
+  };
+  const choose = async (select, option) => {
+    await page.getByRole('combobox', { name: select, exact: true }).click();
+    await page.getByRole('option', { name: option }).click();
+  };
+  await openTable(page, service);
+  await measure(
+    'a search by three characters',
+    valuesOf(({ name }) => name.slice(0, 3).toLowerCase()),
+  );
+  await openTable(page, service);
+  await choose('Filter', /^Country/);
+  await choose('contains', '=');
+  await measure(
+    'a filter by a field',
+    valuesOf(({ country }) => country),
+  );
 }
 
 /** A file of which a tenth is changed: how long it takes, and how long the page stood still at most. */

@@ -6,7 +6,7 @@
  *   npm run bench -- --deliveries      webhook deliveries, about a minute, on the engines that are named as below
  *   npm run bench -- --isolation       creates of some tenants while another one synchronises 1,000,000 records or --records; three minutes
  *   npm run bench -- --crowds          what one tenant can make the others wait, a minute or two
- *   npm run bench -- --console         the console in Chromium on a table of 1,000,000 records or --records: pages, sorts, and the
+ *   npm run bench -- --console         the console in Chromium on a table of 1,000,000 records or --records: pages, sorts, searches, and the
  *                                      import of a file; some five minutes
  *   npm run bench -- --engines         on the engines that EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL name
  *   npm run bench -- --peers           beside PocketBase, Directus and Parse Server, which it installs, at 1,000,000 records or
