@@ -15,11 +15,13 @@ import { Cut, Rows } from './Rows';
 
 /** Rows of each list. */
 const SHOWN = 8;
+/** Webhooks with a figure of their own, those that are off first. */
+const SHOWN_WEBHOOKS = 3;
 const NEWEST = { sort: '-created_at' } as const;
 
 export function Home() {
   const { isReader } = read.useRoles();
-  const { home, menu, orders: text, common, status } = useText();
+  const { menu, orders: text, common, status } = useText();
   const counts = useQuery(read.orderCountsQuery).data;
   const latest = useQuery({
     queryKey: ['orders', 'latest'],
@@ -40,11 +42,11 @@ export function Home() {
         <Figure label={status.submit_failed} value={counts?.refused} to="/refused" isBad={Boolean(counts?.refused)} />
         {isReader && <FiguresOfReaders />}
       </div>
-      <Title order={2}>{home.lastOrders}</Title>
+      <Title order={2}>{text.latest}</Title>
       <Loaded query={latest}>
         {(orders) => (
           <Rows
-            label={home.lastOrders}
+            label={text.latest}
             none={<Empty action={<Link to="/archive">{menu.archive}</Link>}>{text.none}</Empty>}
             heads={[text.customer, text.delivery, common.status].map((label) => ({ label }))}
             rows={orders.map(({ id, customer, customer_reference: reference, delivery_date: date, ...order }, row) => ({
@@ -81,14 +83,15 @@ function Figure({ label, value, isBad = false, to, search = {} }: FigureProps & 
 
 function FiguresOfReaders() {
   const { tables, webhooks: text } = useText();
-  const webhooks = useQuery(read.webhooksQuery).data ?? [];
+  const webhooks = [...(useQuery(read.webhooksQuery).data ?? [])].sort((a, b) => Number(a.enabled) - Number(b.enabled));
+  const others = webhooks.length - SHOWN_WEBHOOKS;
   const writtenAt = new Map(useQuery(read.tableSummariesQuery).data?.map((each) => [each.name, each.last_written_at]));
   const references = useQuery(read.assetTypesQuery).data?.filter(({ kind }) => kind === 'reference') ?? [];
   const at = ({ name }: { readonly name: string }) => writtenAt.get(name) ?? '';
   const [written] = references.sort((a, b) => at(b).localeCompare(at(a)));
   return (
     <>
-      {webhooks.map(({ id, name, url, enabled }) => (
+      {webhooks.slice(0, SHOWN_WEBHOOKS).map(({ id, name, url, enabled }) => (
         <Figure
           key={id}
           label={name || url}
@@ -97,6 +100,7 @@ function FiguresOfReaders() {
           isBad={!enabled}
         />
       ))}
+      {others > 0 && <Figure label={text.others} value={others} to="/webhooks" />}
       <Figure
         label={`${tables.lastWritten}: ${written?.label}`}
         value={<When at={written && at(written)} />}

@@ -66,9 +66,6 @@ export const en = {
     connections: 'Connections',
     organisation: 'Organisation',
   },
-  home: {
-    lastOrders: 'Latest orders',
-  },
   keys: {
     help: 'Show the keys',
     palette: 'Find orders, records, pages and actions',
@@ -106,6 +103,7 @@ export const en = {
   },
   orders: {
     one: 'Order',
+    latest: 'Latest orders',
     search: 'Customer, reference, item or order number',
     newOnes: (count: number) => (count > 0 ? `${count} new` : 'Changed: show it'),
     views: 'Views',
@@ -282,6 +280,7 @@ export const en = {
   },
   webhooks: {
     title: 'Webhooks',
+    others: 'Other webhooks',
     add: 'Add a webhook',
     none: 'No webhook receives your approved orders. Add the address of your ERP or of the program in front of it.',
     url: 'Address (HTTPS)',

@@ -66,9 +66,6 @@ export const nl: Text = {
     connections: 'Koppelingen',
     organisation: 'Organisatie',
   },
-  home: {
-    lastOrders: 'Laatste orders',
-  },
   keys: {
     help: 'De toetsen tonen',
     palette: 'Orders, records, pagina’s en acties zoeken',
@@ -100,12 +97,13 @@ export const nl: Text = {
     validated: 'Gevalideerd',
     rejected: 'Afgewezen',
     submitted: 'Verzonden',
-    submit_failed: 'Geweigerd door het ERP',
+    submit_failed: 'Geweigerd door ERP',
     completed: 'Voltooid',
     failed: 'Niet afgeleverd',
   },
   orders: {
     one: 'Order',
+    latest: 'Laatste orders',
     search: 'Klant, referentie, artikel of ordernummer',
     newOnes: (count: number) => (count > 0 ? `${count} nieuw` : 'Gewijzigd: tonen'),
     views: 'Weergaven',
@@ -282,6 +280,7 @@ export const nl: Text = {
   },
   webhooks: {
     title: 'Webhooks',
+    others: 'Andere webhooks',
     add: 'Webhook toevoegen',
     none: 'Geen webhook ontvangt uw goedgekeurde orders. Voeg het adres toe van uw ERP of van het programma ervoor.',
     url: 'Adres (HTTPS)',
