@@ -1,5 +1,5 @@
 /** Entries of the activity in a table, and one on a page of its own: the request behind it, a link to what it changed, its proof. */
-import { Anchor, Button, Code, Group, Stack, Text } from '@mantine/core';
+import { Anchor, Code, Group, Stack, Text, UnstyledButton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -148,7 +148,7 @@ function Sentence({ entry, onFilter }: { readonly entry: Entry } & Pick<EntriesP
   const [before, behind] = useVerb()(kind);
   const { words, more } = useSubject()(entry);
   return (
-    <Group gap={6}>
+    <Group gap={4}>
       <Chip onClick={() => onFilter({ actor: actor.id })}>{actor.name ?? actor.id}</Chip>
       <Chip onClick={() => onFilter({ kind })}>{before ?? ''}</Chip>
       {words !== '' && <Subject entry={entry} />}
@@ -170,9 +170,9 @@ type ChipProps = { readonly label?: string; readonly children: string; readonly 
 function Chip({ label, children, onClick }: ChipProps) {
   const { only } = useText().activity;
   return (
-    <Button size="compact-sm" radius="xl" variant="default" fw={400} aria-label={label} title={only} onClick={onClick}>
+    <UnstyledButton fz="sm" px={2} py={4} aria-label={label} title={only} onClick={onClick}>
       <bdi>{children}</bdi>
-    </Button>
+    </UnstyledButton>
   );
 }
 
@@ -196,10 +196,6 @@ function useSubject() {
 
 function Subject({ entry }: { readonly entry: Entry }) {
   const { to, words } = useSubject()(entry);
-  if (to === undefined) return <bdi>{words}</bdi>;
-  return (
-    <Link to={to}>
-      <bdi>{words}</bdi>
-    </Link>
-  );
+  const name = <bdi>{words}</bdi>;
+  return to === undefined ? name : <Link to={to}>{name}</Link>;
 }
