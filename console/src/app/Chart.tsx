@@ -28,6 +28,7 @@ export function Chart({ label, times, show, lines }: Props) {
     scales.set(own, Math.max(scales.get(own) ?? 0, ...values.map((value) => value ?? 0)));
   const x = (at: number) => (WIDTH * at) / Math.max(1, last);
   const path = ({ values, show: own = show }: Line) => {
+    if (!values.some(Boolean)) return [];
     const y = (value: number) => HEIGHT - (HEIGHT - 1) * (value / (scales.get(own) || 1));
     return values.map((value, at) => value !== null && `${values[at - 1] == null ? 'M' : 'L'}${x(at)} ${y(value)}h0`);
   };
