@@ -148,17 +148,9 @@ const pages = [
   // The frame opens the session.
   at(page('/enter')),
   at({ ...page('/operator'), component: load(() => import('./operator/Overview'), 'Overview') }),
-  at({
-    ...page('/operator/tenants'),
-    validateSearch: texts('text'),
-    component: load(tenants, 'Tenants'),
-  }),
+  at({ ...page('/operator/tenants'), validateSearch: texts('text'), component: load(tenants, 'Tenants') }),
   at({ ...page('/operator/tenants/$tenant'), component: load(tenants, 'TenantPage') }),
-  at({
-    ...page('/operator/log'),
-    validateSearch: logSearch,
-    component: load(() => import('./operator/Log'), 'Log'),
-  }),
+  at({ ...page('/operator/log'), validateSearch: logSearch, component: load(() => import('./operator/Log'), 'Log') }),
 ] as const;
 
 export const router = createRouter({

@@ -32,7 +32,7 @@ const TURNED_TEXTS = `[...document.querySelectorAll('body *')].flatMap((each) =>
   if (![...each.childNodes].some(({ data }) => data?.includes('\u202E'))) return [];
   const holder = each.closest('bdi') ?? each.closest('div, p, h1, li, td, textarea, button, label, summary');
   const behind = holder.textContent.split('gpj.order').at(-1);
-  return /\\p{L}{2}/u.test(behind) ? ['turned: ' + behind.slice(0, 80)] : [];
+  return /^(?!\u2069).*\\p{L}{2}/su.test(behind) ? ['turned: ' + behind.slice(0, 80)] : [];
 })`;
 /** On a laptop, tables and all but the longest texts are there as a whole. */
 const CUT_TEXTS = `[...document.querySelectorAll('header *, nav *, main *')].flatMap((each) => {

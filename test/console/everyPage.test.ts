@@ -48,6 +48,10 @@ beforeAll(async () => {
       lines: [{ quantity: 0, item_id: item.id }],
     });
   }
+  const [name, city_name, vat_number, notes] = HOSTILE.map((en) => ({ en }));
+  const labels = { table: notes, fields: { name, city_name, vat_number, notes } };
+  await acme().platformData('PUT', '/asset-types/dyn_party/labels', labels);
+  await acme().platformData('PUT', '/asset-types/dyn_stock_order/labels', { fields: { notes } });
   const [me] = (await acme().platformData('GET', '/users')) as readonly { readonly id: number }[];
   const named = { first_name: 'Admin', last_name: TURNING, roles: ['admin', 'validator'] };
   await acme().platformData('PUT', `/users/${me?.id}`, named);
@@ -70,7 +74,7 @@ beforeAll(async () => {
     [`/orders/${flawed?.id}`, /gpj/, 'r', 'a'],
     [`/orders/${flawed?.id}/replay`, /gpj/],
     ['/tables', 'Tables'],
-    ['/tables/dyn_party', 'Parties'],
+    ['/tables/dyn_party', /gpj/],
     [`/tables/dyn_party/records/${data[0]?.id}`, /./],
     ['/tables/dyn_party/operations', /Changes by batch/],
     ['/tables/dyn_party/import', /Import a file/],

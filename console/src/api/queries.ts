@@ -101,6 +101,12 @@ export const tenantQuery = queryOptions({
 /** A label of ours in the person's language. */
 export const ours = (label: string) => (languageNow() === 'nl' ? (DUTCH.get(label) ?? label) : label);
 
+/** An admin's label, or ours in the person's language. From right to left, it turns nothing that stands behind it. */
+function said(own: string | undefined, label: string): string {
+  const text = own ?? ours(label);
+  return /[\u0590-\u08ff\u202a-\u202e]/.test(text) ? `\u2068${text}\u2069` : text;
+}
+
 /** With the labels that admins gave in the person's language, or ours. A record is picked by its name: people see no id. */
 function spoken<Type extends AssetType>(type: Type): Type {
   const language = languageNow();
@@ -109,9 +115,9 @@ function spoken<Type extends AssetType>(type: Type): Type {
     type.relationships.some((each) => each.field === name && each.kind === 'belongs_to');
   const short = (field: AssetField) =>
     isReference(field) ? field.label.replace(/ \(.*external id\)$| id$/, '') : field.label;
-  const inWords = (field: AssetField) => ({ ...field, label: fields[field.name]?.[language] ?? ours(short(field)) });
+  const inWords = (field: AssetField) => ({ ...field, label: said(fields[field.name]?.[language], short(field)) });
   const [own, retired] = [type.fields.map(inWords), type.retired.map(inWords)];
-  return { ...type, label: table[language] ?? ours(type.label), fields: own, retired };
+  return { ...type, label: said(table[language], type.label), fields: own, retired };
 }
 
 export const assetTypesQuery = queryOptions({

@@ -60,7 +60,7 @@ export function Facts({ label, facts }: FactsProps) {
         {facts.map(([name, value]) => (
           <Table.Tr key={name}>
             <Table.Th scope="row" fw={400}>
-              {name}
+              <bdi>{name}</bdi>
             </Table.Th>
             <Table.Td className="text">{value}</Table.Td>
           </Table.Tr>
