@@ -107,3 +107,18 @@ test('many orders are approved, validated or rejected; each that is not says why
   await window.press('Escape');
   expect(await Promise.all([orders[10]?.id, id].map(statusOf))).toEqual(['submitted', 'rejected']);
 });
+
+test('a list that is too long for a sort says so once, and comes back', async () => {
+  const { page } = window;
+  let asked = 0;
+  await page.route(/sort=problems/, (route) => {
+    asked += 1;
+    return route.fulfill({ status: 400, json: { message: 'Bad request.', error: 'Only 500 orders or fewer.' } });
+  });
+  await window.goto('/orders', 'To Validate');
+  await page.getByRole('button', { name: 'Problems', exact: true }).click();
+  await page.getByText('Only 500 orders or fewer.').waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('row', { name: 'PO-003' }).waitFor();
+  expect(asked).toBe(1);
+});
