@@ -4,34 +4,13 @@
  * on: do not name the server of a service in EVENTSTORE_URL.
  */
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
-import type { EventStore } from '#app/ports/eventStore.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
-import { describeEventStore, type LogUnderTest } from './eventStore.js';
+import { describeEventStore, type LogUnderTest, logUnderTest } from './eventStore.js';
 import { describeSubscriptions } from './eventStoreSubscriptions.js';
 
 /** A log under test, on the server with this URL. */
-async function logAt(url: string, dispose: () => Promise<void> = async () => undefined): Promise<LogUnderTest> {
-  const opened: EventStore[] = [];
-  const open = async () => {
-    const store = await openEventStoreDb({ url });
-    opened.push(store);
-    return store;
-  };
-  const store = await open();
-  return {
-    store,
-    openSecond: open,
-    reopen: async () => {
-      await store.close();
-      return open();
-    },
-    close: async () => {
-      for (const each of opened) await each.close();
-      await dispose();
-    },
-  };
-}
+const logAt = (url: string, dispose?: () => Promise<void>) => logUnderTest(() => openEventStoreDb({ url }), dispose);
 
 describe('the event store contract over a protocol double in the dialect of KurrentDB 25.0, where it differs', () => {
   let log: LogUnderTest;

@@ -5,7 +5,7 @@ import { withCurrentEvents } from '#app/adapters/eventstore/everyStore.js';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { type EventStore, EventStoreUnavailableError } from '#app/ports/eventStore.js';
-import { describeEventStore } from './eventStore.js';
+import { describeEventStore, logUnderTest } from './eventStore.js';
 import { event, events } from './eventStoreFixtures.js';
 
 const directories: string[] = [];
@@ -20,27 +20,7 @@ async function newFile(): Promise<string> {
   return path.join(directory, 'events.db');
 }
 
-describeEventStore('sqlite', async () => {
-  const file = await newFile();
-  const opened: EventStore[] = [];
-  const open = async () => {
-    const store = await openSqliteEventStore({ file });
-    opened.push(store);
-    return store;
-  };
-  const store = await open();
-  return {
-    store,
-    openSecond: open,
-    reopen: async () => {
-      await store.close();
-      return open();
-    },
-    close: async () => {
-      for (const each of opened) await each.close();
-    },
-  };
-});
+describeEventStore('sqlite', () => newFile().then((file) => logUnderTest(() => openSqliteEventStore({ file }))));
 
 describe('event store on an SQLite file', () => {
   let file: string;

@@ -10,14 +10,30 @@ import { event, events, ids, storedSlices } from './eventStoreFixtures.js';
 import { describeSubscriptions } from './eventStoreSubscriptions.js';
 
 /** A log under test. It may hold other data: nothing here expects it to be empty. */
-export type LogUnderTest = {
-  readonly store: EventStore;
-  /** Closes the store and opens the same log again. */
-  reopen(): Promise<EventStore>;
-  /** Another store on the same log, as another process would have it. */
-  openSecond(): Promise<EventStore>;
-  close(): Promise<void>;
-};
+export type LogUnderTest = Awaited<ReturnType<typeof logUnderTest>>;
+
+/** @param openStore opens the log, each time as another process would */
+export async function logUnderTest(openStore: () => Promise<EventStore>, dispose = async () => {}) {
+  const opened: EventStore[] = [];
+  const open = async () => {
+    const store = await openStore();
+    opened.push(store);
+    return store;
+  };
+  const store = await open();
+  return {
+    store,
+    openSecond: open,
+    reopen: async () => {
+      await store.close();
+      return open();
+    },
+    close: async () => {
+      for (const each of opened) await each.close();
+      await dispose();
+    },
+  };
+}
 
 /** The specification of the port `EventStore`, run over each adapter. */
 export function describeEventStore(name: string, open: () => Promise<LogUnderTest>): void {

@@ -40,7 +40,6 @@ function OrderList({ queue }: { readonly queue: Queue }) {
     search: placeOf(queue, search, list.data?.data.indexOf(order) ?? 0),
   });
   const showFirst = ({ page: _, ...shown }: OrdersSearch) => show(shown);
-  const showAsUsual = ({ sort: _, problems: __, ...others }: OrdersSearch) => showFirst(others);
   const { menu, orders, status } = text;
   const words = {
     '/orders': [menu.toValidate, orders.none],
@@ -70,11 +69,6 @@ function OrderList({ queue }: { readonly queue: Queue }) {
         onChange={showFirst}
         customerName={search.customer === undefined ? null : (list.data?.data[0]?.customer ?? null)}
       />
-      {list.error !== null && (search.sort ?? search.problems) !== undefined && (
-        <Button variant="default" mt="md" onClick={() => showAsUsual(search)}>
-          {text.common.cancel}
-        </Button>
-      )}
       <Loaded query={list}>
         {({ data: rows, meta }) =>
           rows.length === 0 ? (
