@@ -178,6 +178,7 @@ test('names a table and its fields in Dutch; retires a field, which the past sti
   await window.goto('/tables/dyn_route', 'Routes');
   await page.getByRole('button', { name: 'Labels and fields' }).click();
   const dialog = page.getByRole('dialog', { name: 'Labels and fields' });
+  expect(await dialog.locator('label bdi').first().textContent()).toBe('Routes');
   await dialog.getByLabel('Routes (Nederlands)').fill('Ritten');
   await dialog.getByLabel('Day (Nederlands)').fill('Dag');
   await window.screenshot('admin-labels');
@@ -197,7 +198,6 @@ test('names a table and its fields in Dutch; retires a field, which the past sti
   await page.getByRole('button', { name: 'Labels and fields' }).click();
   await dialog.getByRole('button', { name: 'Retire' }).click();
   const asked = page.getByRole('dialog', { name: 'Retire: Day' });
-  await asked.waitFor();
   await window.screenshot('admin-retiring');
   await asked.getByRole('button', { name: 'Retire' }).click();
   await dialog.getByRole('button', { name: 'Take back' }).waitFor();

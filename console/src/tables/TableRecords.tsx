@@ -291,7 +291,7 @@ export function Fields({ type, onClose }: Props) {
               <TextField
                 key={language}
                 flex={1}
-                label={`${field.label} (${label})`}
+                label={[<bdi key="of">{field.label}</bdi>, ` (${label})`]}
                 value={labels[field.name]?.[language] ?? ''}
                 onText={(to) =>
                   setLabels({ ...labels, [field.name]: { ...labels[field.name], [language]: to || undefined } })
