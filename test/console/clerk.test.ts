@@ -312,7 +312,14 @@ test('rows of a sheet are pasted into the lines; a problem leads to its field an
   // Dates speak the language of the page, not that of the browser.
   await page.evaluate("localStorage.setItem('console.language', 'nl')");
   await page.reload();
-  expect(await page.getByLabel('Leverdatum', { exact: true }).inputValue()).toBe('24-12-2026');
+  const wanted = page.getByLabel('Leverdatum', { exact: true });
+  expect(await wanted.inputValue()).toBe('24-12-2026');
+  await wanted.fill('31-2-2026');
+  await window.press('Control+s');
+  await page
+    .getByText(/Het veld “Leverdatum” moet/)
+    .first()
+    .waitFor();
   await window.close();
 });
 

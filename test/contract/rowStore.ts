@@ -162,12 +162,7 @@ export function describeRows(engine: string, open: OpenRows): void {
       test('a clean-up deletes what has another batch id or none', async () => {
         const filled = await acme.fill(...Array.from({ length: 30 }, (_, n) => ({ code: `c${n}` })));
         const kept = filled.filter((_, n) => n % 3 === 0).map(({ id }) => id);
-        await acme.apply({
-          kind: 'touch',
-          space: 'places',
-          ids: idsOf(filled).slice(0, 20),
-          batch: 'old',
-        });
+        await acme.apply({ kind: 'touch', space: 'places', ids: idsOf(filled).slice(0, 20), batch: 'old' });
         await acme.apply({ kind: 'touch', space: 'places', ids: kept, batch: 'new' });
         const outside = { conditions: [{ kind: 'outsideBatch', batch: 'new' }], withTotal: true } as const;
         expect(await acme.page(outside)).toMatchObject({ total: 20 });

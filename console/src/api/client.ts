@@ -3,6 +3,7 @@ import createClient, { type ClientOptions } from 'openapi-fetch';
 import type { components, operations, paths } from '../../generated/schema';
 import { inLanguage, languageNow } from '../app/language';
 import { sessionWords, withNameInWords } from '../app/sessionWords';
+import labels from './labels.nl.json';
 import refusals from './refusals.nl.json';
 
 export type Schemas = components['schemas'];
@@ -86,10 +87,16 @@ export async function answerOf<T>(request: Promise<Answer<T>>): Promise<{
 
 const DUTCH = Object.entries(refusals).map(([english, dutch]) => [new RegExp(english, 'g'), dutch] as const);
 
+/** Labels of the standard tables and their fields, by the English ones. */
+export const DUTCH_LABELS = new Map(Object.entries(labels));
+
 /** The service speaks English: in Dutch, those of its sentences that people meet. */
 function inWords(sentence: string): string {
   const named = withNameInWords(sentence);
-  return languageNow() === 'en' ? named : DUTCH.reduce((text, [english, dutch]) => text.replace(english, dutch), named);
+  if (languageNow() === 'en') return named;
+  const said = DUTCH.reduce((text, [english, dutch]) => text.replace(english, dutch), named);
+  const labelOf = (name: string) => DUTCH_LABELS.get(name.charAt(0).toUpperCase() + name.slice(1)) ?? name;
+  return said.replace(/(?<=“)[^”]+/g, labelOf);
 }
 
 /** It says less than the sentence behind it. */

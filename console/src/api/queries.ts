@@ -16,16 +16,14 @@ import {
   type AssetType,
   api,
   bodyOf,
+  DUTCH_LABELS,
   dataOf,
   maySession,
   SIGNED_IN,
   type User,
 } from './client';
-import dutch from './labels.nl.json';
 
 const MINUTE_MS = 60_000;
-/** Labels of the standard tables and their fields, by the English ones. */
-const DUTCH = new Map(Object.entries(dutch));
 
 /** The session has ended meanwhile, whether that is found by reading or by saving: the console asks for a new one. */
 const onError = (error: unknown): void => {
@@ -99,7 +97,7 @@ export const tenantQuery = queryOptions({
 });
 
 /** A label of ours in the person's language. */
-export const ours = (label: string) => (languageNow() === 'nl' ? (DUTCH.get(label) ?? label) : label);
+export const ours = (label: string) => (languageNow() === 'nl' ? (DUTCH_LABELS.get(label) ?? label) : label);
 
 /** An admin's label, or ours in the person's language. From right to left, it turns nothing that stands behind it. */
 function said(own: string | undefined, label: string): string {

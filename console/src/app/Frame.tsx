@@ -63,12 +63,7 @@ export function Frame(props: Props) {
   const [isMenuOpen, menu] = useDisclosure(false);
   const [areKeysShown, help] = useDisclosure(false);
   const path = useRouterState({ select: ({ location }) => location.pathname });
-  useKeys({
-    '?': help.open,
-    'mod+k': spotlight.open,
-    '/': spotlight.open,
-    ...keys,
-  });
+  useKeys({ '?': help.open, 'mod+k': spotlight.open, '/': spotlight.open, ...keys });
   const personal = [
     ...ofPerson,
     { id: 'keys', label: text.keys.help, onClick: help.open },

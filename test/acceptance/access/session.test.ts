@@ -66,10 +66,7 @@ describe('signing in', () => {
     ['an unknown address', 'nobody@example.com', PASSWORD],
   ])('%s is 401 with the same body', async (_what, email, password) => {
     const answer = await expectRefused(run.service, 401, () => askSession(acme(), email, password));
-    expect(answer.body).toEqual({
-      message: 'Unauthenticated.',
-      error: 'The e-mail address or the password is wrong.',
-    });
+    expect(answer.body).toEqual({ message: 'Unauthenticated.', error: 'The e-mail address or the password is wrong.' });
     expect(answer.headers['set-cookie']).toBeUndefined();
   });
 });

@@ -31,10 +31,7 @@ it('a write is a span of the caller’s trace: its append is within', async () =
   });
   const append = only(spans, 'append table');
   expect(append).toMatchObject({ parentSpanId: request.spanId, kind: KIND.producer });
-  expect(append.attributes).toEqual({
-    'dynamic_assets.stream.category': 'table',
-    'dynamic_assets.append.events': 1,
-  });
+  expect(append.attributes).toEqual({ 'dynamic_assets.stream.category': 'table', 'dynamic_assets.append.events': 1 });
   expect(append.endTimeUnixNano).toBeGreaterThanOrEqual(append.startTimeUnixNano);
   // The clock of a span's start has milliseconds.
   expect(append.startTimeUnixNano + 1_000_000n).toBeGreaterThanOrEqual(request.startTimeUnixNano);
