@@ -30,7 +30,7 @@ const NAMES_OF_DIALOGS = `[...document.querySelectorAll('[role="dialog"]')].map(
 export const TURNING = 'gnp.exe\u202Egpj.order';
 const TURNED_TEXTS = `[...document.querySelectorAll('body *')].flatMap((each) => {
   if (![...each.childNodes].some(({ data }) => data?.includes('\u202E'))) return [];
-  const holder = each.closest('bdi') ?? each.closest('div, p, h1, li, td, textarea, button, label, summary');
+  const holder = each.closest('bdi') ?? each.closest('div, p, h1, h2, li, td, textarea, button, label, summary');
   const behind = holder.textContent.split('gpj.order').at(-1);
   return /^(?!\u2069).*\\p{L}{2}/su.test(behind) ? ['turned: ' + behind.slice(0, 80)] : [];
 })`;
@@ -142,9 +142,9 @@ export class Window {
     if ((await this.page.getByRole('dialog').count()) > 0) this.complaints.push(...(await this.barriersOfDialog()));
   }
 
-  /** What axe finds in the dialog that is open, in dark and in light. Its heading is no landmark of the page. */
+  /** Texts that turn, and what axe finds in the dialog that is open, in dark and in light. Its heading is no landmark of the page. */
   async barriersOfDialog(): Promise<readonly string[]> {
-    const found: string[] = [];
+    const found = await this.page.evaluate<string[]>(TURNED_TEXTS);
     for (const colorScheme of ['dark', 'light'] as const) {
       await this.#turn({ colorScheme });
       found.push(...(await this.barriers('[role="dialog"]')).map((each) => `${colorScheme} ${each}`));

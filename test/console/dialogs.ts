@@ -14,7 +14,7 @@ export const DIALOGS: { readonly [file: string]: readonly string[] } = {
   'settings/Users': ['Add a user', 'Reset the password: admin@acme', 'Remove: vera Smit'],
   'tables/CleanUp': ['admin-import-guard'],
   'tables/TableRecords': ['Labels and fields', 'admin-retiring'],
-  'tables/RecordForm': ['Parties: Add a record', 'Delete: '],
+  'tables/RecordForm': ['\u2068gnp.exe', 'Delete: '],
   'tables/Tables': ['Add a table', 'Add a field'],
   'tables/Operations': ['Undo'],
   'webhooks/WebhookPage': ['Send a test', 'Send earlier events', 'Disable: <img', 'New secret: <img', 'Remove: <img'],

@@ -32,6 +32,7 @@ export function CleanUp({ table, sent: { sync, records }, onEnd }: Props) {
     } catch (error) {
       if (!(error instanceof ApiError) || !GUARDED.some((field) => field in error.fields)) throw error;
       setGuarded(true);
+      await preview.refetch();
     }
   };
   return (
