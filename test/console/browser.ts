@@ -29,10 +29,10 @@ const NAMES_OF_DIALOGS = `[...document.querySelectorAll('[role="dialog"]')].map(
 /** A name that turns the direction of what follows in its element. */
 export const TURNING = 'gnp.exe\u202Egpj.order';
 const TURNED_TEXTS = `[...document.querySelectorAll('body *')].flatMap((each) => {
-  if (![...each.childNodes].some(({ data }) => data?.includes('\u202E'))) return [];
+  if (![each.value, ...[...each.childNodes].map(({ data }) => data)].some((text) => text?.includes?.('\u202E'))) return [];
   const holder = each.closest('bdi') ?? each.closest('div, p, h1, h2, li, td, textarea, button, label, summary');
-  const behind = holder.textContent.split('gpj.order').at(-1);
-  return /^(?!\u2069).*\\p{L}{2}/su.test(behind) ? ['turned: ' + behind.slice(0, 80)] : [];
+  const behind = (each.value || holder.textContent).split('gpj.order').at(-1);
+  return /^(?!\u2069).*\\p{L}[\\p{L}\\d]/su.test(behind) ? ['turned: ' + behind.slice(0, 80)] : [];
 })`;
 /** On a laptop, tables and all but the longest texts are there as a whole. */
 const CUT_TEXTS = `[...document.querySelectorAll('header *, nav *, main *')].flatMap((each) => {

@@ -99,11 +99,8 @@ export const tenantQuery = queryOptions({
 /** A label of ours in the person's language. */
 export const ours = (label: string) => (languageNow() === 'nl' ? (DUTCH_LABELS.get(label) ?? label) : label);
 
-/** An admin's label, or ours in the person's language. From right to left, it turns nothing that stands behind it. */
-function said(own: string | undefined, label: string): string {
-  const text = own ?? ours(label);
-  return /[\u0590-\u08ff\u202a-\u202e]/.test(text) ? `\u2068${text}\u2069` : text;
-}
+/** A name from right to left turns nothing that stands behind it. */
+export const isolated = (name: string) => (/[\u0590-\u08ff\u202a-\u202e]/.test(name) ? `\u2068${name}\u2069` : name);
 
 /** With the labels that admins gave in the person's language, or ours. A record is picked by its name: people see no id. */
 function spoken<Type extends AssetType>(type: Type): Type {
@@ -113,9 +110,12 @@ function spoken<Type extends AssetType>(type: Type): Type {
     type.relationships.some((each) => each.field === name && each.kind === 'belongs_to');
   const short = (field: AssetField) =>
     isReference(field) ? field.label.replace(/ \(.*external id\)$| id$/, '') : field.label;
-  const inWords = (field: AssetField) => ({ ...field, label: said(fields[field.name]?.[language], short(field)) });
+  const inWords = (field: AssetField) => ({
+    ...field,
+    label: isolated(fields[field.name]?.[language] ?? ours(short(field))),
+  });
   const [own, retired] = [type.fields.map(inWords), type.retired.map(inWords)];
-  return { ...type, label: said(table[language], type.label), fields: own, retired };
+  return { ...type, label: isolated(table[language] ?? ours(type.label)), fields: own, retired };
 }
 
 export const assetTypesQuery = queryOptions({

@@ -5,7 +5,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ComponentProps, memo, type ReactNode, useId, useState } from 'react';
 import { type AnyRecord, type AssetField, type AssetType, api, bodyOf } from '../api/client';
-import { tenantQuery } from '../api/queries';
+import { isolated, tenantQuery } from '../api/queries';
 import { DateInput } from '../app/DateInput';
 import { useLanguage, useText } from '../app/language';
 import { decimalMark, NoNumber, numberText, numberValue } from '../app/numberText';
@@ -72,7 +72,7 @@ export function nameOf({ name, customer_reference, code, value, external_id, id 
   const parts = [name ?? customer_reference ?? value ?? code, external_id].filter(
     (part) => typeof part === 'string' && part !== '',
   );
-  return parts.length === 0 ? id : parts.join(' · ');
+  return parts.length === 0 ? id : parts.map((part) => isolated(String(part))).join(' · ');
 }
 
 /** Under which a record that was picked is kept, as the order has it only once it is saved. */
