@@ -89,6 +89,8 @@ test('corrects a line, looks up an item by typing, adds and removes lines, and l
   await page.getByRole('option', { name: 'Black tea, 100 bags · I2 EAN 8712345678906 · Piece · 4.5' }).click();
   await page.getByLabel('Quantity, 3').fill('3');
   await window.screenshot('clerk-order');
+  await page.getByRole('button', { name: /^Show \d+ empty columns$/ }).click();
+  expect((await page.getByRole('combobox', { name: 'Item, 1' }).boundingBox())?.width).toBeGreaterThanOrEqual(320);
   const asked: string[] = [];
   page.once('dialog', (dialog) => {
     asked.push(dialog.message());

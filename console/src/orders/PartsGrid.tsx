@@ -73,7 +73,7 @@ const WIDTHS: { readonly [type in AssetField['type']]?: number } = {
   Date: 160,
   Boolean: 60,
 };
-const [LOOK_UP, TEXT, SHORT_LOOK_UP] = [320, 150, 140];
+const [LOOK_UP, TEXT, SHORT_LOOK_UP] = [345, 150, 140];
 /** Units and the like have short names. */
 const isShort = (table: string): boolean => table.endsWith('_code') || table.endsWith('_type');
 
@@ -189,7 +189,7 @@ function Grid({ relationship: { field: owner }, path, parts, onChange, errors, i
           <Table className="parts" aria-label={info.label}>
             <colgroup>
               {columns.map(({ field, width }) => (
-                <col key={field.name} width={width < TEXT ? width : undefined} />
+                <col key={field.name} width={isWhole || width < TEXT ? width : undefined} />
               ))}
             </colgroup>
             <Table.Thead>
