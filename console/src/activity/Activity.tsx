@@ -8,7 +8,7 @@ import { DateInput } from '../app/DateInput';
 import { useText } from '../app/language';
 import { Listed, Page } from '../app/Page';
 import { SearchField } from '../app/SearchField';
-import { OrderField } from '../orders/LookUp';
+import { OrderField } from '../orders/FieldInput';
 import type { ActivitySearch } from '../routes';
 import { Entries } from './ActivityEntry';
 import { ACTIVITY_KINDS, useKindWords } from './words';

@@ -1,6 +1,6 @@
 import { TextInput, type TextInputProps } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
-import type { CellInput } from '../orders/LookUp';
+import type { CellInput } from '../orders/FieldInput';
 import { dayIn, dayText, localOf, momentIn, momentText, orderOf } from './dateText';
 import { localeOf, useLanguage } from './language';
 

@@ -9,7 +9,7 @@ import { useText } from '../app/language';
 import { SearchField } from '../app/SearchField';
 import type { OrdersSearch } from '../routes';
 import { accuracyText } from './Facts';
-import { LookUp } from './LookUp';
+import { LookUp } from './FieldInput';
 import { ARCHIVE, overdue, type Queue } from './queue';
 
 type Props = {

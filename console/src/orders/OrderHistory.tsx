@@ -12,7 +12,7 @@ import { titleOf } from '../app/Rows';
 import { Changed, useLabels } from '../tables/Differences';
 import { DeliveryStateBadge } from '../webhooks/SuccessByHour';
 import { isSame } from './draft';
-import { nameOf } from './LookUp';
+import { nameOf } from './FieldInput';
 import { useProblemText } from './Problems';
 import { orderQuery } from './queue';
 

@@ -26,7 +26,7 @@ import {
   writableFields,
 } from './draft';
 import { DeliveryDate, Facts, OpenBy, StatusBadge } from './Facts';
-import { FieldInput } from './LookUp';
+import { FieldInput } from './FieldInput';
 import { namesOfParts, OrderHistory } from './OrderHistory';
 import { PartsGrid } from './PartsGrid';
 import { Conflict, Notes, useMessages } from './Problems';

@@ -23,7 +23,7 @@ import {
   referenceOf,
   writableFields,
 } from './draft';
-import { FieldInput, pickedKey, recordsLike } from './LookUp';
+import { FieldInput, pickedKey, recordsLike } from './FieldInput';
 
 type Props = {
   readonly relationship: AssetType['relationships'][number];

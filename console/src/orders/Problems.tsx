@@ -7,7 +7,7 @@ import { useText } from '../app/language';
 import { Names, Value, valueText } from '../app/Rows';
 import { useLabels } from '../tables/Differences';
 import { type Both, type Draft, drafted, type Fields, isSame, partsIn } from './draft';
-import { nameOf } from './LookUp';
+import { nameOf } from './FieldInput';
 import type { PartNames } from './OrderHistory';
 
 /** About the field at this path, such as `lines.0.item_id`. */

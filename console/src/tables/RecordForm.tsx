@@ -17,7 +17,7 @@ import {
   withField,
   writableFields,
 } from '../orders/draft';
-import { FieldInput, nameOf, pickedKey, recordsOf } from '../orders/LookUp';
+import { FieldInput, nameOf, pickedKey, recordsOf } from '../orders/FieldInput';
 import { Conflict } from '../orders/Problems';
 
 const PATH = '/api/v1/platform/tables/{table}/assets/{asset_id}';

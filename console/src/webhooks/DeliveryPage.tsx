@@ -10,7 +10,7 @@ import { Act } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
-import { OrderLink } from '../orders/LookUp';
+import { OrderLink } from '../orders/FieldInput';
 import { DeliveryStateBadge } from './SuccessByHour';
 
 const READ_EACH_MS = 3_000;

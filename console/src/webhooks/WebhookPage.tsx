@@ -10,7 +10,7 @@ import { Act, Confirm, InputsDialog, Opens, useSecretOnce } from '../app/Dialogs
 import { useNumber, useText, When } from '../app/language';
 import { Listed, Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
-import { OrderField, OrderLink } from '../orders/LookUp';
+import { OrderField, OrderLink } from '../orders/FieldInput';
 import { DeliveryStateBadge, deliveriesSince, MAX_DELIVERIES, SuccessByHour } from './SuccessByHour';
 import { EVENTS, type Webhook, WebhookForm, WebhookState } from './Webhooks';
 
