@@ -12,7 +12,7 @@ afterAll(() => receiver?.stop());
 describe('on the engines of its own', () => {
   const answers = everyOperation(async () => {
     receiver = await Receiver.start();
-    return { service: run.service, receiver };
+    return { service: run.service(), receiver };
   });
 
   it('and the answers are the examples of the document, which WRITE_EXAMPLES=yes writes', () => {

@@ -4,7 +4,7 @@ import type { TenantClient } from './tenant.js';
 
 export type Run = {
   /** There while tests run. */
-  readonly service: Service;
+  service(): Service;
   tenant(name: string): TenantClient;
   acme(): TenantClient;
 };
@@ -35,9 +35,7 @@ export function useService(options: ServiceOptions | (() => Promise<ServiceOptio
     expect(service.loggedErrors).toEqual([]);
   });
   return {
-    get service() {
-      return running();
-    },
+    service: running,
     tenant: (name) => running().tenant(name),
     acme: () => running().tenant('acme'),
   };

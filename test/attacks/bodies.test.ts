@@ -7,15 +7,14 @@ import { PLATFORM } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
 import { type HostileRequest, LONG_ARRAYS, LONG_URLS, UNREADABLE, WRONG_BATCHES } from './hostileRequests.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 
 /** 100 messages that name a field of 64 characters have half of it. */
 const ANSWER_BYTES = 65_536;
 
 /** Sends, and checks that it is refused in few bytes. What it costs others is seen by `test/crowds`. */
 async function expectShortRefusal(status: number, send: () => Promise<Answer>): Promise<Answer> {
-  const answer = await expectRefused(run.service, status, send);
+  const answer = await expectRefused(service(), status, send);
   expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(ANSWER_BYTES);
   return answer;
 }
@@ -72,7 +71,7 @@ it(`a tenant has at most ${MAX_WEBHOOKS} webhooks, and a new one fits when anoth
   const before = JSON.parse((await acme().platform('GET', '/webhooks')).text).data.length;
   for (let count = before; count < MAX_WEBHOOKS; count += 1) await addWebhook(acme(), 'https://127.0.0.1:9/orders');
   const add = () => acme().platform('POST', '/webhooks', { body: { url: 'https://127.0.0.1:9/orders' } });
-  const refused = await expectRefused(run.service, 409, add);
+  const refused = await expectRefused(service(), 409, add);
   expectErrorBody(refused);
   expect(refused.text).toContain(`no more than ${MAX_WEBHOOKS} fit`);
   await acme().platform('DELETE', `/webhooks/${id}`);

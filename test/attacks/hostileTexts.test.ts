@@ -3,8 +3,7 @@ import { expectErrorBody, fieldErrors } from '../acceptance/refusals.js';
 import { ASSETS, PLATFORM } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 
 const HOSTILE = ['a\0b', 'a\ud800', '\udc00\ud800b'];
 const REASON = 'well-formed Unicode text without NUL characters';
@@ -31,7 +30,7 @@ const PLACES: readonly (readonly [path: string, body: (text: string) => object, 
 
 it.each(PLACES)('POST %s %s', async (path, body, named) => {
   const token = path.startsWith(PLATFORM) ? await acme().signIn() : await acme().token();
-  const before = await run.service.logHead();
+  const before = await service().logHead();
   for (const text of HOSTILE) {
     const answer = await acme().send('POST', path, { body: body(text), token });
     expect(answer.status).toBe(422);
@@ -39,5 +38,5 @@ it.each(PLACES)('POST %s %s', async (path, body, named) => {
     expect(JSON.stringify(answer.body)).not.toMatch(/\\ud[89a-f]/);
     expect(fieldErrors(answer).get(named(text).toWellFormed())).toEqual([expect.stringContaining(REASON)]);
   }
-  expect(await run.service.logHead()).toBe(before);
+  expect(await service().logHead()).toBe(before);
 });

@@ -20,12 +20,11 @@ const TIME_LIMIT_MS = scaled(10_000);
  * service gives them up later than that, so that it is this limit that tells.
  */
 const MEANWHILE_MS = scaled(15_000);
-const run = useService({
+const { acme, service, tenant } = useService({
   tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
   env: { REQUEST_TIMEOUT_MS: String(2 * TIME_LIMIT_MS) },
 });
-const acme = () => run.tenant('acme');
-const other = () => run.tenant('other');
+const other = () => tenant('other');
 
 const NAME = 'long name '.repeat(25);
 /** Of three bytes each. A hundred such texts are more than the system keeps for a connection, and less than a page. */
@@ -106,7 +105,7 @@ function expectTooSlow(answer: Answer): void {
 
 /** A GET on a connection of its own, of whose answer nothing is read. */
 async function silent(path: string): Promise<Socket> {
-  const socket = connect(run.service.port, '127.0.0.1');
+  const socket = connect(service().port, '127.0.0.1');
   await once(socket, 'connect');
   socket.pause();
   socket.write(`GET ${path} HTTP/1.1\r\nHost: ${acme().host}\r\nAuthorization: Bearer ${await acme().token()}\r\n\r\n`);

@@ -3,8 +3,7 @@ import { MAX_OPENAPI_BYTES } from '#app/domain/limits.js';
 import { expectRefused } from '../acceptance/refusals.js';
 import { useService } from '../acceptance/useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service, tenant } = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 /** A proxy on this machine adds it: the caller is elsewhere. */
 const ELSEWHERE = { 'x-forwarded-for': '192.0.2.1' };
 
@@ -40,17 +39,17 @@ describe('/openapi.json', () => {
   });
 
   it('is 401 for a token that is not good here', async () => {
-    for (const token of ['nonsense', await run.tenant('other').token(), await run.tenant('other').signIn()])
-      await expectRefused(run.service, 401, () => ask({ token, headers: ELSEWHERE }));
+    for (const token of ['nonsense', await tenant('other').token(), await tenant('other').signIn()])
+      await expectRefused(service(), 401, () => ask({ token, headers: ELSEWHERE }));
   });
 
   it('of many wide tables at once it is 413, and says where each is described', async () => {
-    const wide = run.tenant('other');
+    const wide = tenant('other');
     const column = (n: number) => ({ name: `column_number_${n}`, type: 'String', filterable: true, sortable: true });
     const columns = Array.from({ length: 199 }, (_, n) => column(n));
     const fields = [{ name: 'external_id', type: 'String', required: true }, ...columns];
     for (let n = 0; n < 32; n += 1) await wide.platformData('POST', '/asset-types', { name: `dyn_wide_${n}`, fields });
-    const refused = await expectRefused(run.service, 413, () => wide.send('GET', '/openapi.json'));
+    const refused = await expectRefused(service(), 413, () => wide.send('GET', '/openapi.json'));
     expect(refused.text).toContain(`is over ${MAX_OPENAPI_BYTES} bytes; GET …/<table>/info`);
   });
 });

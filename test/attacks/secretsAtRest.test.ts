@@ -14,7 +14,7 @@ it('no secret is ever in a file of the data directory as it is', async () => {
   const secretFrom = async (below: string) => z.looseObject({ secret: z.string() }).parse(await post(below)).secret;
   const secrets = [secret, await secretFrom('/secret/rotate'), await secretFrom('/secret/rotate')];
 
-  const entries = readdirSync(run.service.dataDir, { recursive: true, withFileTypes: true });
+  const entries = readdirSync(run.service().dataDir, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile());
   // The service may replace a file meanwhile. The webhook itself is there, so its secrets would be seen.
   const read = files.map(({ parentPath, name }) => promises.readFile(join(parentPath, name)).catch(() => Buffer.of()));

@@ -75,7 +75,7 @@ const shown = ({ name, bytes }: RawCase): string =>
 it(
   '§7: no bytes stop the service, make it fail, or keep others waiting',
   async () => {
-    const { service } = run;
+    const service = run.service();
     const acme = run.tenant('acme');
     const cases = casesInParts(rawCases(acme.host, await acme.token(), await acme.signIn()));
     const wrong: string[] = [];

@@ -49,7 +49,7 @@ afterAll(() => rm(directory, { recursive: true }));
 const caller = () => {
   const { name, client } = run.tenant('stock');
   return {
-    BASE_URL: `http://127.0.0.1:${run.service.port}`,
+    BASE_URL: `http://127.0.0.1:${run.service().port}`,
     TENANT: name,
     CLIENT_ID: client.client_id,
     CLIENT_SECRET: client.client_secret,

@@ -39,7 +39,7 @@ it.each(MODELS)(
     await tenant.create('dyn_party', { external_id: 'C-1', name: 'Customer' });
     await tenant.create(model === 'stock' ? 'dyn_stock_order' : 'dyn_transport_order', {});
     await tenant.platformData('PUT', '/tenant', { rate_limit: { per_second: 10_000, burst: 10_000 } });
-    const base = `http://127.0.0.1:${run.service.port}`;
+    const base = `http://127.0.0.1:${run.service().port}`;
     // It looks for its settings where it runs, and leaves there what it keeps between runs.
     const directory = await mkdtemp(join(tmpdir(), 'schemathesis-'));
     await writeFile(join(directory, 'whole.json'), JSON.stringify(withTables(await wholeDocument(tenant))));
@@ -63,7 +63,7 @@ it.each(MODELS)(
     } finally {
       await rm(directory, { recursive: true });
     }
-    expect(run.service.loggedErrors).toEqual([]);
+    expect(run.service().loggedErrors).toEqual([]);
   },
   LIMIT_MS,
 );

@@ -5,8 +5,7 @@
 import { fieldErrors } from '../acceptance/refusals.js';
 import { useService } from '../acceptance/useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 
 /** Each table has a row of them. */
 const TABLES = {
@@ -49,7 +48,7 @@ it('a table works whatever its fields are called, also after a rebuild', async (
     expect(await acme().cleanUp(table, 'new')).toMatchObject({ deleted: 1 });
     made.set(table, await shown(table));
   }
-  expect((await run.service.cli('projections', 'rebuild')).code).toBe(0);
+  expect((await service().cli('projections', 'rebuild')).code).toBe(0);
   for (const [table, records] of made) expect(await shown(table)).toEqual(records);
 });
 

@@ -6,8 +6,7 @@ import { CREDENTIALS_BODY_BYTES, RECORD_BODY_BYTES, SETTINGS_BODY_BYTES } from '
 import { ASSETS, PLATFORM, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 const ITEMS = `${ASSETS}/dyn_item/assets`;
 const FORM = 'application/x-www-form-urlencoded';
 
@@ -119,7 +118,7 @@ describe('Expect: 100-continue (RFC 9110 §10.1.1)', () => {
 
   /** Sends the head alone, and waits for the first bytes that come back. */
   async function ask(path: string, fields: { readonly [name: string]: string }, method = 'POST'): Promise<Asked> {
-    const socket = connect(run.service.port, '127.0.0.1');
+    const socket = connect(service().port, '127.0.0.1');
     let received = '';
     socket.setEncoding('latin1').on('data', (text: string) => {
       received += text;

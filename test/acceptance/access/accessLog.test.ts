@@ -28,7 +28,7 @@ const linesOf = (service: Service): readonly Line[] =>
 /** It is written when the answer is out, which may be after the client has read it. */
 async function lineWhere(isIt: (line: Line) => boolean): Promise<Line> {
   for (;;) {
-    const found = linesOf(run.service).filter(isIt);
+    const found = linesOf(run.service()).filter(isIt);
     if (found.length > 1) throw new Error(`There are ${found.length} lines.`);
     if (found[0] !== undefined) return found[0];
     await wait(5);
@@ -56,7 +56,7 @@ describe('a request', () => {
     });
     const list = await acme().send('GET', TABLE, { query: 'filter[name]=Secret-Person' });
     expect(await lineOf(list)).toMatchObject({ route: ROUTE, path: TABLE, status: 200 });
-    expect(run.service.log).not.toContain('Secret-Person');
+    expect(run.service().log).not.toContain('Secret-Person');
   });
 
   it('of a person is told with their id and name, their sign-in as well', async () => {
@@ -67,7 +67,7 @@ describe('a request', () => {
     await lineWhere(
       ({ route: its, user, method }) => its === route && method === 'POST' && String(Object(user).name) === 'vera Bos',
     );
-    expect(run.service.log).not.toContain(vera.token);
+    expect(run.service().log).not.toContain(vera.token);
   });
 });
 
@@ -93,7 +93,7 @@ describe('what is refused is told', () => {
   });
 
   it('499, a client that went away before its answer', async () => {
-    const socket = connect(run.service.port, '127.0.0.1');
+    const socket = connect(run.service().port, '127.0.0.1');
     const fields = [`Authorization: Bearer ${await acme().token()}`, 'Content-Type: application/json'];
     const head = [`POST ${TABLE} HTTP/1.1`, 'Host: acme.localhost', ...fields, 'Content-Length: 100'];
     socket.write(`${head.join('\r\n')}\r\nExpect: 100-continue\r\n\r\n`);
@@ -113,7 +113,7 @@ it('whatever a path holds, a request is one line of JSON, and a short one', asyn
     `/${'forged'.repeat(2_000)}`,
   ];
   for (const path of paths) {
-    const socket = connect(run.service.port, '127.0.0.1');
+    const socket = connect(run.service().port, '127.0.0.1');
     socket.write(
       `GET ${path} HTTP/1.1\r\nHost: acme.localhost\r\nX-Request-Id: a"}\r\nConnection: close\r\n\r\n`,
       'latin1',
@@ -121,16 +121,16 @@ it('whatever a path holds, a request is one line of JSON, and a short one', asyn
     await text(socket);
   }
   await lineWhere(({ path }) => String(path).startsWith('/forgedforged'));
-  for (const written of linesOf(run.service))
+  for (const written of linesOf(run.service()))
     expect(written).toMatchObject({ level: expect.any(Number), msg: expect.not.stringContaining('forged') });
-  for (const written of run.service.log.split('\n')) expect(written.length).toBeLessThan(2_500);
+  for (const written of run.service().log.split('\n')) expect(written.length).toBeLessThan(2_500);
 });
 
 it('health checks and metrics have a line where they are refused, and otherwise at level debug alone', async () => {
-  const ask = (path: string, headers = {}) => run.service.send({ method: 'GET', path, headers });
+  const ask = (path: string, headers = {}) => run.service().send({ method: 'GET', path, headers });
   for (const path of ['/health/live', '/health/ready', '/metrics']) expect((await ask(path)).status).toBe(200);
   const refused = await ask('/metrics', { 'x-forwarded-for': '192.0.2.1' });
   expect(await lineOf(refused)).toMatchObject({ status: 403, route: '/metrics' });
-  const probes = linesOf(run.service).filter(({ path }) => /^\/(health|metrics)/.test(String(path)));
+  const probes = linesOf(run.service()).filter(({ path }) => /^\/(health|metrics)/.test(String(path)));
   expect(probes.map(({ status }) => status)).toEqual([403]);
 });

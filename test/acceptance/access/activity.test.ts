@@ -252,7 +252,7 @@ describe('a proof of an event', () => {
     const auditor = await addPerson(acme(), 'cleo', ['auditor']);
     const clerk = await addPerson(acme(), 'dora', ['validator']);
     const prove = (event: string, by: Person = auditor) => by.call('GET', `/audit/proof?event=${event}`);
-    const answer = await checkpointed(run.service, () => prove(own));
+    const answer = await checkpointed(run.service(), () => prove(own));
     const { data } = z.object({ data: z.object({ leaf: z.string(), proof: z.string() }) }).parse(answer.body);
     expect(JSON.parse(data.leaf)).toMatchObject({ id: own, type: 'TenantCreated', data: { name: acme().name } });
     expect(data.proof).toMatch(/^c2sp\.org\/tlog-proof@v1\nindex \d+\n/);

@@ -9,13 +9,12 @@ import { PLATFORM, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
 let receiver: Receiver;
-const run = useService(async () => {
+const { acme, service, tenant } = useService(async () => {
   receiver = await Receiver.start();
   const env = { ...quickDelivery(receiver), WEBHOOK_BACKOFF_MS: '50,3000' };
   return { tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order', gone: 'dyn_stock_order' }, env };
 });
 afterAll(() => receiver.stop());
-const acme = () => run.tenant('acme');
 
 const credentials = z.looseObject({ client_id: z.string(), client_secret: z.string() });
 type Credentials = z.output<typeof credentials>;
@@ -38,7 +37,7 @@ const goodSessions: string[] = [];
 
 async function expectEnded(...tokens: readonly string[]): Promise<void> {
   for (const token of tokens) {
-    const answer = await expectRefused(run.service, 401, () => list(token));
+    const answer = await expectRefused(service(), 401, () => list(token));
     expect(answer.headers['www-authenticate']).toContain('error="invalid_token"');
   }
   endedTokens.push(...tokens);
@@ -81,7 +80,7 @@ describe("a client's token", () => {
     expect((await list(token)).status).toBe(403);
     await change({ scopes: ['read:audit', 'read:reference_data'] });
     expect((await list(token)).status).toBe(200);
-    await expectInvalid(run.service, ['scopes.0'], () => change({ scopes: ['all'] }));
+    await expectInvalid(service(), ['scopes.0'], () => change({ scopes: ['all'] }));
     expect((await acme().platform('PUT', '/api-clients/none', { body: {} })).status).toBe(404);
   });
 
@@ -101,8 +100,8 @@ describe("a session's token", () => {
   const signOut = async (headers: { readonly [name: string]: string }) =>
     (await acme().send('DELETE', `${PLATFORM}/session`, { token: null, headers })).status;
   const expectOver = async (token: string) => {
-    await expectRefused(run.service, 401, () => me({ token }));
-    await expectRefused(run.service, 401, () => me({ headers: cookie(token) }));
+    await expectRefused(service(), 401, () => me({ token }));
+    await expectRefused(service(), 401, () => me({ headers: cookie(token) }));
     endedSessions.push(token);
   };
   beforeAll(async () => {
@@ -130,8 +129,8 @@ describe("a session's token", () => {
 });
 
 describe('a tenant that is deleted', () => {
-  const gone = () => run.tenant('gone');
-  const cli = (...args: string[]) => run.service.cli('tenant', ...args);
+  const gone = () => tenant('gone');
+  const cli = (...args: string[]) => service().cli('tenant', ...args);
 
   it('ends its tokens, sessions and webhooks at once, and nothing of another', async () => {
     receiver.reply('/gone', () => ({ status: 500 }));
@@ -162,20 +161,20 @@ describe('a tenant that is deleted', () => {
 describe('after a crash', () => {
   /** How many jobs of the tenants wait. */
   async function jobs(state: string): Promise<number> {
-    const { text } = await run.service.send({ method: 'GET', path: '/metrics' });
+    const { text } = await service().send({ method: 'GET', path: '/metrics' });
     const lines = text.split('\n').filter((line) => /^queue_messages\{/.test(line) && line.includes(`"${state}"`));
     return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
   }
 
   it('all that ended is over, and all else goes on', async () => {
-    const token = await run.tenant('gone').token();
+    const token = await tenant('gone').token();
     const calls = receiver.calls('/gone').length;
-    await run.service.restart('kill');
+    await service().restart('kill');
     for (const each of endedTokens) expect((await list(each)).status).toBe(401);
     for (const each of endedSessions) expect((await me({ token: each })).status).toBe(401);
     for (const each of goodTokens) expect((await list(each)).status).toBe(200);
     for (const each of goodSessions) expect((await me({ token: each })).status).toBe(200);
-    expect((await run.tenant('gone').getList('dyn_item', '', { token })).status).toBe(404);
+    expect((await tenant('gone').getList('dyn_item', '', { token })).status).toBe(404);
     expect((await acme().list('dyn_stock_order')).meta.total).toBe(1);
     // The job of the tenant that is gone is dropped when it is due.
     while ((await jobs('delayed')) + (await jobs('ready')) + (await jobs('in_work')) > 0) await wait(50);

@@ -8,8 +8,7 @@ import { wholeDocument, withTables } from '../tableDocument.js';
 import { ASSETS, PLATFORM, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 const ID = '01a1feb1-9a64-76fa-95fa-131ef9230738';
 
 type Guarded = {
@@ -51,7 +50,7 @@ async function expectAll<T extends Guarded>(
   const wrong: string[] = [];
   const tokens = new Map<string, string>();
   for (const { path } of operations) tokens.set(path, await acme().tokenFor(path));
-  const before = await run.service.logHead();
+  const before = await service().logHead();
   for (const operation of operations) {
     const { method = operation.method, path = operation.path, ...options } = requestOf(operation);
     const answer = await acme().send(method, path, { token: tokens.get(operation.path) ?? null, ...options });
@@ -61,7 +60,7 @@ async function expectAll<T extends Guarded>(
       wrong.push(`${method} ${path} ${options.query ?? ''}: ${answer.status} ${answer.text}`);
   }
   expect(wrong).toEqual([]);
-  expect(await run.service.logHead()).toBe(before);
+  expect(await service().logHead()).toBe(before);
 }
 const says = (status: number, error: string) => (answer: Answer) =>
   answer.status === status && String(Reflect.get(Object(answer.body), 'error')).includes(error);
@@ -183,9 +182,9 @@ describe('scopes', () => {
 
   it('an unknown table is 404 before the scope is looked at, the scope before the parameters and the body', async () => {
     const token = await acme().token('read:order_data');
-    await expectRefused(run.service, 404, () => acme().getList('dyn_nothing', 'nonsense=1', { token }));
-    await expectRefused(run.service, 403, () => acme().getList('dyn_item', 'nonsense=1', { token }));
-    await expectRefused(run.service, 403, () => acme().send('POST', `${ASSETS}/dyn_item/assets`, { token, raw: '{' }));
+    await expectRefused(service(), 404, () => acme().getList('dyn_nothing', 'nonsense=1', { token }));
+    await expectRefused(service(), 403, () => acme().getList('dyn_item', 'nonsense=1', { token }));
+    await expectRefused(service(), 403, () => acme().send('POST', `${ASSETS}/dyn_item/assets`, { token, raw: '{' }));
     const both = await acme().token('read:reference_data read:order_data');
     for (const table of ['dyn_item', 'dyn_stock_order']) await acme().list(table);
     expect((await acme().getList('dyn_stock_order', '', { token: both })).status).toBe(200);
@@ -221,7 +220,7 @@ describe('roles', () => {
 
   /** Of paths that end like this. */
   async function neededQueries(): Promise<ReadonlyMap<string, string>> {
-    const head = await run.service.logHead();
+    const head = await service().logHead();
     return new Map([
       ['compare', `from=${head}&to=${head}`],
       ['proof', `event=${ID}`],

@@ -9,12 +9,11 @@ import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
 
 // Set with a dot and in capitals, which changes nothing.
-const run = useService({
+const { acme, service } = useService({
   tenants: { acme: 'dyn_stock_order', globex: 'dyn_transport_order' },
   env: { BASE_HOST: 'Assets.Example.', DEFAULT_TENANT: 'acme' },
 });
-const acme = () => run.tenant('acme');
-const port = () => run.service.port;
+const port = () => service().port;
 const ACME = 'acme.assets.example';
 const ITEMS = `${ASSETS}/dyn_item/assets`;
 
@@ -52,11 +51,9 @@ describe('a host', () => {
     ],
   ])('%s belongs to no tenant: 404, with and without a token', async (host) => {
     const headers = { host };
-    await expectRefused(run.service, 404, () => acme().send('GET', ITEMS, { headers }));
-    await expectRefused(run.service, 404, () => acme().send('GET', ITEMS, { token: null, headers }));
-    await expectRefused(run.service, 404, () =>
-      acme().send('POST', '/oauth/token', { token: null, body: {}, headers }),
-    );
+    await expectRefused(service(), 404, () => acme().send('GET', ITEMS, { headers }));
+    await expectRefused(service(), 404, () => acme().send('GET', ITEMS, { token: null, headers }));
+    await expectRefused(service(), 404, () => acme().send('POST', '/oauth/token', { token: null, body: {}, headers }));
   });
 
   it.each([`${ACME}:80@evil.example`, `${ACME}/evil`, `${ACME}, evil.example`, `${ACME}:x`])(
@@ -160,7 +157,7 @@ describe('/metrics', () => {
 
 it('§5: what needs no tenant is answered at any host', async () => {
   for (const path of ['/health/live', '/health/ready']) {
-    const answer = await run.service.send({ method: 'GET', path, headers: { host: 'nobody.example.com' } });
+    const answer = await service().send({ method: 'GET', path, headers: { host: 'nobody.example.com' } });
     expect([path, answer.status, /acme|globex/.test(answer.text)]).toEqual([path, 200, false]);
   }
 });

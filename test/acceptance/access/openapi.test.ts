@@ -49,7 +49,7 @@ describe('GET /openapi.json', () => {
       scopes: Object.fromEntries(SCOPES.map((scope) => [scope, expect.any(String)])),
     });
     const nobody = { token: null, headers: { host: 'nobody.localhost' } };
-    await expectRefused(run.service, 404, () => acme().send('GET', '/openapi.json', nobody));
+    await expectRefused(run.service(), 404, () => acme().send('GET', '/openapi.json', nobody));
   });
 
   it('§4.7, §4.8: only Reference Data has batch and clean-up; each operation names its scope', async () => {

@@ -44,7 +44,7 @@ async function untilUsedUp(quota: string, send: () => Promise<Answer>): Promise<
 
 /** Of acme. */
 async function setQuotas(...options: readonly string[]): Promise<void> {
-  const { code, stderr } = await run.service.cli('tenant', 'quotas', acme().name, ...options);
+  const { code, stderr } = await run.service().cli('tenant', 'quotas', acme().name, ...options);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
 }
 
@@ -64,8 +64,8 @@ async function allBytes(): Promise<number> {
 it('a tenant with as many records as it may have creates no more, until a clean-up has made room', async () => {
   await setQuotas('--records', '5');
   await untilUsedUp('records', () => batch(acme(), 3));
-  await expectRefused(run.service, 507, () => create(acme()));
-  await expectRefused(run.service, 507, () => order(acme()));
+  await expectRefused(run.service(), 507, () => create(acme()));
+  await expectRefused(run.service(), 507, () => order(acme()));
   expect((await batch(other())).status).toBe(200);
   expect((await create(other())).status).toBe(201);
 
@@ -102,7 +102,7 @@ it('a tenant whose log is full reads, signs in, reports, cleans up and manages i
     () => acme().startSync('dyn_item'),
     approve,
   ])
-    await expectRefused(run.service, 507, send);
+    await expectRefused(run.service(), 507, send);
   expect((await acme().getRecord('dyn_item', item.id)).status).toBe(200);
   await acme().signIn(acme().admin);
   expect((await acme().putRecord('dyn_stock_order', id, { processing_status: 'submitted' })).status).toBe(200);

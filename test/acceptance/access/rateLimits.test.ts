@@ -12,8 +12,7 @@ async function until(isSo: (status: number) => boolean, ask: () => Promise<Answe
 }
 
 describe('as long as the operator sets none', () => {
-  const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
-  const acme = () => run.tenant('acme');
+  const { acme, service, tenant } = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
   const setLimit = (per_second: number, burst: number) =>
     acme().platformData('PUT', '/tenant', { rate_limit: { per_second, burst } });
   const list = (token?: string) => acme().getList('dyn_item', '', token === undefined ? {} : { token });
@@ -41,21 +40,20 @@ describe('as long as the operator sets none', () => {
     }
     expect(answers[0]?.headers.ratelimit).toBe('"client";r=2;t=0');
     const post = () => acme().postRecord('dyn_item', { name: 'X' });
-    const refused = await expectRefused(run.service, 429, () => until((status) => status === 429, post));
+    const refused = await expectRefused(service(), 429, () => until((status) => status === 429, post));
     expect(refused.body).toEqual({ message: 'Too many requests.', error: expect.any(String) });
     expect(refused.headers).toMatchObject({ 'retry-after': '1', ratelimit: expect.stringMatching(/r=0/) });
     expect((await list(access_token)).status).toBe(200);
-    expect((await run.tenant('other').getList('dyn_item')).status).toBe(200);
+    expect((await tenant('other').getList('dyn_item')).status).toBe(200);
     await until((status) => status !== 429, list);
   });
 });
 
 describe('where the operator sets one', () => {
-  const run = useService({
+  const { acme, tenant } = useService({
     tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
     env: { RATE_LIMIT_PER_SECOND: '3', TRUST_PROXY: '1' },
   });
-  const acme = () => run.tenant('acme');
   const fromNetwork = (address: string) => ({ token: null, headers: { 'x-forwarded-for': address } });
 
   /** Of 20 requests at once, 6 are served, and some more where the machine is slow. */
@@ -80,7 +78,7 @@ describe('where the operator sets one', () => {
   });
 
   it('it counts for each user of the platform, and not for others', async () => {
-    const other = run.tenant('other');
+    const other = tenant('other');
     await other.signIn();
     await expectLimited(() => other.platform('GET', '/orders'));
     expect((await other.getList('dyn_item')).status).toBe(200);

@@ -8,8 +8,7 @@ import { expectRefused, fieldErrors } from '../refusals.js';
 import { ASSETS, PLATFORM, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 
 const ID = '01a1feb1-9a64-76fa-95fa-131ef9230738';
 const ITEMS = `${ASSETS}/dyn_item/assets`;
@@ -329,7 +328,7 @@ describe.each([
     it(`${cites}: ${what} is ${status} at ${method} ${path}`, async () => {
       const options = typeof sent === 'function' ? sent() : sent;
       const token = options.token === undefined ? await acme().tokenFor(path) : options.token;
-      const answer = await expectRefused(run.service, status, () => acme().send(method, path, { ...options, token }));
+      const answer = await expectRefused(service(), status, () => acme().send(method, path, { ...options, token }));
       if (typeof says === 'string') expect(String(Reflect.get(Object(answer.body), 'error'))).toContain(says);
       else if (isFields(says)) expect([...fieldErrors(answer).keys()].sort()).toEqual(says);
       else expect(answer.headers).toMatchObject(says);

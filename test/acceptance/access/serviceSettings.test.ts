@@ -12,16 +12,15 @@ import { useService } from '../useService.js';
 
 const METRICS_TOKEN = 'scrape-3f9c1b7e5a2d4c68';
 const receiver = Receiver.ofTests();
-const run = useService({
+const { acme, service, tenant } = useService({
   tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
   env: { METRICS_TOKEN, ...quickDelivery(receiver), WEBHOOK_CONCURRENCY: '2', WEBHOOK_ALLOWED_PORTS: '9443' },
 });
-const acme = () => run.tenant('acme');
 const ITEMS = `${ASSETS}/dyn_item/assets`;
 
 describe('METRICS_TOKEN', () => {
   const scrape = async (token = METRICS_TOKEN, headers = {}) =>
-    run.service.send({ method: 'GET', path: '/metrics', headers: { authorization: `Bearer ${token}`, ...headers } });
+    service().send({ method: 'GET', path: '/metrics', headers: { authorization: `Bearer ${token}`, ...headers } });
   const figures = async (): Promise<ReadonlyMap<string, number>> =>
     new Map(
       [...(await scrape()).text.matchAll(/^(\w+(?:\{.*\})?) (\S+)$/gm)].map(([, series = '', value]) => [
@@ -38,7 +37,7 @@ describe('METRICS_TOKEN', () => {
         status: 401,
         headers: { 'www-authenticate': 'Bearer realm="metrics"' },
       });
-    const { stdout, stderr } = await run.service.cli('config');
+    const { stdout, stderr } = await service().cli('config');
     expect(stdout + stderr).not.toContain(METRICS_TOKEN);
   });
 
@@ -49,11 +48,11 @@ describe('METRICS_TOKEN', () => {
     expect(before.get('backup_last_timestamp_seconds')).toBe(0);
     const directory = await mkdtemp(join(tmpdir(), 'backup-'));
     const began = Date.now() / 1000;
-    expect(await run.service.cli('backup', join(directory, 'one'))).toMatchObject({ code: 0, stderr: '' });
+    expect(await service().cli('backup', join(directory, 'one'))).toMatchObject({ code: 0, stderr: '' });
     const last = (await figures()).get('backup_last_timestamp_seconds');
     expect(last).toBeGreaterThanOrEqual(began - 1);
     // One that fails is none.
-    expect((await run.service.cli('backup', join(directory, 'one'))).code).toBe(1);
+    expect((await service().cli('backup', join(directory, 'one'))).code).toBe(1);
     expect((await figures()).get('backup_last_timestamp_seconds')).toBe(last);
     await rm(directory, { recursive: true });
   });
@@ -72,7 +71,7 @@ it('WEBHOOK_CONCURRENCY deliveries are in work at once', async () => {
 });
 
 it('WEBHOOK_ALLOWED_PORTS are those of public addresses', async () => {
-  const answer = await expectInvalid(run.service, ['url'], () =>
+  const answer = await expectInvalid(service(), ['url'], () =>
     acme().platform('POST', '/webhooks', { body: { url: 'https://8.8.8.8/' } }),
   );
   expect(answer.text).toContain('on port 9443 only');
@@ -93,7 +92,7 @@ describe('requests whose bodies do not end', () => {
     const headers = { host, authorization, 'content-type': 'application/json', 'content-length': length };
     return new Promise((resolve) => {
       const begin = (): void => {
-        const where = { host: '127.0.0.1', port: run.service.port, method: 'POST', path: ITEMS };
+        const where = { host: '127.0.0.1', port: service().port, method: 'POST', path: ITEMS };
         const outgoing = request({ agent, ...where, headers });
         outgoing.on('error', () => {});
         outgoing.on('response', (response) => {
@@ -112,7 +111,7 @@ describe('requests whose bodies do not end', () => {
     const refused = await open(MAX_WAITING_OF_TENANT + 20, 20_000);
     expect(refused).toMatchObject({ statusCode: 429, headers: { 'retry-after': '1' } });
     const items = [{ external_id: 'one', name: 'Tea' }];
-    expect((await run.tenant('other').postBatch('dyn_item', { items })).status).toBe(200);
+    expect((await tenant('other').postBatch('dyn_item', { items })).status).toBe(200);
     leave();
     while ((await acme().postBatch('dyn_item', { items })).status !== 200);
   });
@@ -122,7 +121,7 @@ describe('requests whose bodies do not end', () => {
     let answer = await acme().getList('dyn_item');
     while (answer.status === 200) answer = await acme().getList('dyn_item');
     expect(answer).toMatchObject({ status: 429, headers: { 'retry-after': '1' } });
-    expect((await run.tenant('other').getList('dyn_item')).status).toBe(200);
+    expect((await tenant('other').getList('dyn_item')).status).toBe(200);
     leave();
     while (answer.status !== 200) answer = await acme().getList('dyn_item');
   });

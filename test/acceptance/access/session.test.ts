@@ -9,8 +9,7 @@ import { expectInvalid, expectRefused } from '../refusals.js';
 import { PLATFORM, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service, tenant } = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 let admin: Person;
 beforeAll(async () => {
   admin = await addPerson(acme(), 'anna', ['admin']);
@@ -65,7 +64,7 @@ describe('signing in', () => {
     ['a wrong password', 'anna@example.com', 'wrong horse battery'],
     ['an unknown address', 'nobody@example.com', PASSWORD],
   ])('%s is 401 with the same body', async (_what, email, password) => {
-    const answer = await expectRefused(run.service, 401, () => askSession(acme(), email, password));
+    const answer = await expectRefused(service(), 401, () => askSession(acme(), email, password));
     expect(answer.body).toEqual({ message: 'Unauthenticated.', error: 'The e-mail address or the password is wrong.' });
     expect(answer.headers['set-cookie']).toBeUndefined();
   });
@@ -103,10 +102,10 @@ describe('where a person is signed in', () => {
     };
     expect(all).toEqual([shown('phone', true), shown('laptop '.repeat(50).slice(0, 255)), shown('')]);
     const ofLaptop = `/${all[1]?.id}`;
-    await expectRefused(run.service, 404, () => end(admin.token, ofLaptop));
+    await expectRefused(service(), 404, () => end(admin.token, ofLaptop));
     expect((await end(phone, ofLaptop)).status).toBe(204);
     expect(await Promise.all([phone, laptop, lena.token].map(status))).toEqual([200, 401, 200]);
-    await expectRefused(run.service, 404, () => end(phone, ofLaptop));
+    await expectRefused(service(), 404, () => end(phone, ofLaptop));
     expect((await end(phone, '')).status).toBe(204);
     expect(await Promise.all([phone, laptop, lena.token].map(status))).toEqual([200, 401, 401]);
     expect(await sessionsOf(phone)).toEqual([shown('phone', true)]);
@@ -117,7 +116,7 @@ describe('where a person is signed in', () => {
     const { id: userId, ...rest } = await addPerson(acme(), 'mila', ['auditor']);
     const of = { userId, expiresAt: new Date(Date.now() + 3_600_000).toISOString(), network: '', userAgent: '' };
     const others = Array.from({ length: MAX_SESSIONS - 1 }, (_, n) => ({ ...of, sessionId: `s${n}` }));
-    await appendByHand(logOf(run.service), sessionStream(acme().name, 's'), 'SignedIn', ...others);
+    await appendByHand(logOf(service()), sessionStream(acme().name, 's'), 'SignedIn', ...others);
     expect(await sessionsOf(rest.token)).toHaveLength(MAX_SESSIONS);
     const newest = await signIn({ id: userId, ...rest }, 'newest');
     expect(await sessionsOf(newest)).toHaveLength(MAX_SESSIONS);
@@ -135,9 +134,9 @@ describe('a password', () => {
   it('is changed by the person, who is asked for the old one; all other sessions end', async () => {
     const pam = await addPerson(acme(), 'pam', ['validator']);
     const elsewhere = await acme().signIn({ email: pam.email, password: PASSWORD });
-    await expectInvalid(run.service, ['old_password'], () => change(pam.token, NEW, NEW));
-    await expectInvalid(run.service, ['new_password'], () => change(pam.token, PASSWORD, 'short'));
-    await expectInvalid(run.service, ['new_password'], () => change(pam.token, PASSWORD, PASSWORD));
+    await expectInvalid(service(), ['old_password'], () => change(pam.token, NEW, NEW));
+    await expectInvalid(service(), ['new_password'], () => change(pam.token, PASSWORD, 'short'));
+    await expectInvalid(service(), ['new_password'], () => change(pam.token, PASSWORD, PASSWORD));
     for (const common of [
       'P@ssw0rd1234',
       '123456789012',
@@ -146,7 +145,7 @@ describe('a password', () => {
       '1q2w3e4r5t6y',
       'aaaaaaaabbbb',
     ])
-      await expectInvalid(run.service, ['new_password'], () => change(pam.token, PASSWORD, common));
+      await expectInvalid(service(), ['new_password'], () => change(pam.token, PASSWORD, common));
     expect(await sees(elsewhere)).toBe(200);
     const answer = await change(pam.token, PASSWORD, NEW);
     expect(answer.status).toBe(200);
@@ -166,9 +165,7 @@ describe('a password', () => {
     const first = dataOf(withToken, await askSession(acme(), email, password));
     expect(first.user.must_change_password).toBe(true);
     for (const path of ['/orders', '/users', '/nothing']) {
-      const { body } = await expectRefused(run.service, 403, () =>
-        acme().platform('GET', path, { token: first.token }),
-      );
+      const { body } = await expectRefused(service(), 403, () => acme().platform('GET', path, { token: first.token }));
       expect(body).toMatchObject({ error: expect.stringContaining('POST /api/v1/platform/session/password') });
     }
     expect((await session({ token: first.token })).status).toBe(200);
@@ -177,7 +174,7 @@ describe('a password', () => {
     expect(await sees(second.token)).toBe(200);
 
     // Forgotten: the same again.
-    await expectRefused(run.service, 404, () => admin.call('POST', '/users/999999/password'));
+    await expectRefused(service(), 404, () => admin.call('POST', '/users/999999/password'));
     const reset = await admin.call('POST', `/users/${id}/password`);
     expect(await sees(second.token)).toBe(401);
     const { password: next } = dataOf(z.looseObject({ password: z.string() }), reset);
@@ -202,15 +199,15 @@ describe('the cookie', () => {
   });
 
   it('is refused from another origin', async () => {
-    for (const origin of ['http://evil.example', 'null', `http://${run.tenant('other').host}`])
-      await expectRefused(run.service, 403, () => put({ origin }));
+    for (const origin of ['http://evil.example', 'null', `http://${tenant('other').host}`])
+      await expectRefused(service(), 403, () => put({ origin }));
   });
 
   it('changes nothing without Content-Type: application/json, also where there is no body', async () => {
-    await expectRefused(run.service, 415, () => put({ 'content-type': 'text/plain' }));
+    await expectRefused(service(), 415, () => put({ 'content-type': 'text/plain' }));
     const remove = (headers: { readonly [name: string]: string } = {}) =>
       acme().send('DELETE', `${PLATFORM}/users/99`, { token: null, headers: { ...ownCookie(), ...headers } });
-    await expectRefused(run.service, 415, () => remove());
-    await expectRefused(run.service, 404, () => remove({ 'content-type': 'application/json' }));
+    await expectRefused(service(), 415, () => remove());
+    await expectRefused(service(), 404, () => remove({ 'content-type': 'application/json' }));
   });
 });

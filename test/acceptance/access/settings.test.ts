@@ -8,8 +8,7 @@ import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.
 import { expectRefused, fieldErrors } from '../refusals.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', full: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service, tenant } = useService({ tenants: { acme: 'dyn_stock_order', full: 'dyn_stock_order' } });
 let admin: Person;
 let validator: Person;
 beforeAll(async () => {
@@ -35,14 +34,14 @@ describe('users', () => {
     expect((await admin.call('GET', '/users')).text).not.toMatch(/"password"|scrypt/i);
 
     expect((await admin.call('DELETE', `/users/${id}`)).status).toBe(204);
-    await expectRefused(run.service, 404, () => admin.call('PUT', `/users/${id}`, { locale: 'nl' }));
-    await expectRefused(run.service, 401, () => askSession(acme(), 'new@example.com', PASSWORD));
+    await expectRefused(service(), 404, () => admin.call('PUT', `/users/${id}`, { locale: 'nl' }));
+    await expectRefused(service(), 401, () => askSession(acme(), 'new@example.com', PASSWORD));
   });
 
   it('the last admin stays', async () => {
     expect((await admin.call('DELETE', '/users/1')).status).toBe(204);
-    await expectRefused(run.service, 409, () => admin.call('DELETE', `/users/${admin.id}`));
-    await expectRefused(run.service, 409, () => admin.call('PUT', `/users/${admin.id}`, { roles: ['auditor'] }));
+    await expectRefused(service(), 409, () => admin.call('DELETE', `/users/${admin.id}`));
+    await expectRefused(service(), 409, () => admin.call('PUT', `/users/${admin.id}`, { roles: ['auditor'] }));
   });
 });
 
@@ -67,15 +66,15 @@ it('GET /tables tells how many records a table has, and when it was written last
 });
 
 describe('a tenant has a largest number of', () => {
-  const full = () => run.tenant('full');
+  const full = () => tenant('full');
   /** @param event of the nth, of those that are written by hand */
   async function filled(path: string, most: number, stream: string, type: string, event: (n: number) => object) {
     const there = dataOf(z.array(z.unknown()), await full().platform('GET', path)).length;
     const events = Array.from({ length: most - there - 1 }, (_, n) => event(n + 1_000));
-    await appendByHand(logOf(run.service), stream, type, ...events);
+    await appendByHand(logOf(service()), stream, type, ...events);
     return async (body: (name: string) => object, status: number) => {
       expect((await full().platform('POST', path, { body: body('last') })).status).toBe(201);
-      await expectRefused(run.service, status, () => full().platform('POST', path, { body: body('beyond') }));
+      await expectRefused(service(), status, () => full().platform('POST', path, { body: body('beyond') }));
     };
   }
 

@@ -4,18 +4,17 @@ import { expectInvalid, expectRefused } from '../refusals.js';
 import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', rival: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
-const rival = () => run.tenant('rival');
+const { acme, service, tenant } = useService({ tenants: { acme: 'dyn_stock_order', rival: 'dyn_stock_order' } });
+const rival = () => tenant('rival');
 const ITEM = { external_id: 'SHARED', name: 'Secret tea' };
 
 describe('tokens', () => {
   it('decision: a person’s session is bound to its tenant, as a token is', async () => {
     const token = await rival().signIn();
     for (const path of ['/orders', '/api-clients', '/webhooks', '/users', '/tenant', '/asset-types', '/session'])
-      await expectRefused(run.service, 401, () => acme().platform('GET', path, { token }));
+      await expectRefused(service(), 401, () => acme().platform('GET', path, { token }));
     const { email, password } = rival().admin;
-    await expectRefused(run.service, 401, () =>
+    await expectRefused(service(), 401, () =>
       acme().send('POST', '/api/v1/platform/session', { token: null, body: { email, password } }),
     );
   });
@@ -24,10 +23,10 @@ describe('tokens', () => {
 describe('ids', () => {
   it('§4: a record of another tenant is 404, and it does not show in lists', async () => {
     const item = await acme().create('dyn_item', { ...ITEM, external_id: 'I1' });
-    await expectRefused(run.service, 404, () => rival().getRecord('dyn_item', item.id));
-    await expectRefused(run.service, 404, () => rival().putRecord('dyn_item', item.id, { name: 'Mine' }));
-    await expectRefused(run.service, 404, () => rival().send('GET', `${ASSETS}/dyn_item/assets/${item.id}/history`));
-    await expectRefused(run.service, 404, () => rival().platform('GET', `/tables/dyn_item/assets/${item.id}/history`));
+    await expectRefused(service(), 404, () => rival().getRecord('dyn_item', item.id));
+    await expectRefused(service(), 404, () => rival().putRecord('dyn_item', item.id, { name: 'Mine' }));
+    await expectRefused(service(), 404, () => rival().send('GET', `${ASSETS}/dyn_item/assets/${item.id}/history`));
+    await expectRefused(service(), 404, () => rival().platform('GET', `/tables/dyn_item/assets/${item.id}/history`));
     expect((await rival().list('dyn_item', { 'filter[name]': 'Secret' })).meta.total).toBe(0);
   });
 
@@ -43,8 +42,8 @@ describe('ids', () => {
       () => rival().platform('GET', `/orders/${order.id}`),
       () => rival().platform('POST', `/orders/${order.id}/approve`, { body: {} }),
     ];
-    for (const call of calls) await expectRefused(run.service, 404, call);
-    await expectInvalid(run.service, ['order_id'], () =>
+    for (const call of calls) await expectRefused(service(), 404, call);
+    await expectInvalid(service(), ['order_id'], () =>
       rival().postRecord('dyn_order_line', { order_id: order.id, quantity: 1 }),
     );
     expect(await acme().get('dyn_stock_order', order.id)).toEqual(order);
@@ -62,7 +61,7 @@ describe('ids', () => {
       () => rival().platform('POST', `/webhooks/${webhook.id}/secret/rotate`, { body: {} }),
       () => rival().platform('DELETE', '/users/2'),
     ];
-    for (const call of calls) await expectRefused(run.service, 404, call);
+    for (const call of calls) await expectRefused(service(), 404, call);
     for (const path of ['/api-clients', '/webhooks', '/users']) {
       const { text } = await rival().platform('GET', path);
       for (const secret of [client_id, webhook.id, acme().admin.email]) expect(text).not.toContain(secret);
@@ -86,9 +85,9 @@ describe('the same names', () => {
     const fields = [{ name: 'external_id', type: 'String', required: true }];
     await acme().platformData('POST', '/asset-types', { name: 'dyn_own', fields });
     expect((await acme().list('dyn_own')).meta.total).toBe(0);
-    await expectRefused(run.service, 404, () => rival().getList('dyn_own'));
+    await expectRefused(service(), 404, () => rival().getList('dyn_own'));
     await acme().platformData('POST', '/asset-types/dyn_item/fields', { name: 'colour', type: 'String' });
-    await expectInvalid(run.service, ['colour'], () =>
+    await expectInvalid(service(), ['colour'], () =>
       rival().postRecord('dyn_item', { ...ITEM, external_id: 'C1', colour: 'red' }),
     );
   });
@@ -103,14 +102,14 @@ describe('hosts', () => {
     expect(await ask(outside)).toMatchObject({ status: 200, text: expect.stringContaining(`https://${own}:8443/`) });
     expect((await ask(outside, await rival().token())).status).toBe(401);
     for (const host of [`${own}:80@evil.example`, `${own}/evil`, `${own}:x`])
-      await expectRefused(run.service, 400, () => ask({ 'x-forwarded-host': host }));
-    await expectRefused(run.service, 400, () => ask({ 'x-forwarded-proto': 'javascript' }));
+      await expectRefused(service(), 400, () => ask({ 'x-forwarded-host': host }));
+    await expectRefused(service(), 400, () => ask({ 'x-forwarded-proto': 'javascript' }));
   });
 
   it('decision: a tenant made by the command line beside the running service is there at once, and once', async () => {
-    const late = await run.service.createTenant('late', 'dyn_transport_order');
+    const late = await service().createTenant('late', 'dyn_transport_order');
     expect((await late.list('dyn_location')).meta.total).toBe(0);
-    const again = await run.service.cli('tenant', 'create', late.name, '--order-model', 'dyn_stock_order', '--json');
+    const again = await service().cli('tenant', 'create', late.name, '--order-model', 'dyn_stock_order', '--json');
     expect(again).toMatchObject({ code: 1, stdout: '' });
   });
 });

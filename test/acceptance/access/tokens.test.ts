@@ -11,8 +11,7 @@ import { expectRefused } from '../refusals.js';
 import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service, tenant } = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 
 const GRANT = { grant_type: 'client_credentials' };
 const credentials = () => {
@@ -40,7 +39,7 @@ function issued(answer: Answer): z.output<typeof tokenAnswer> {
   expect(answer.headers['cache-control']).toBe('no-store');
   return tokenAnswer.parse(answer.body);
 }
-const publicKey = async () => createPublicKey(await serviceKey(run.service.dataDir));
+const publicKey = async () => createPublicKey(await serviceKey(service().dataDir));
 
 describe('a token request', () => {
   it('§5.2, §5.3: with credentials in a JSON body or a form gives a JWT for the scopes asked, and 3600 seconds', async () => {
@@ -109,7 +108,7 @@ describe('a token request', () => {
   const refused: readonly Refused[] = [
     ['a wrong secret', 401, 'invalid_client', json({ client_secret: 'wrong' })],
     ['an unknown client', 401, 'invalid_client', json({ client_id: 'nobody' })],
-    ["another tenant's client", 401, 'invalid_client', () => run.tenant('hauler').requestToken(credentials())],
+    ["another tenant's client", 401, 'invalid_client', () => tenant('hauler').requestToken(credentials())],
     ['no credentials', 401, 'invalid_client', () => acme().requestToken(GRANT)],
     ['malformed Basic', 401, 'invalid_client', () => acme().requestToken(GRANT, { authorization: 'Basic %%%' })],
     ['Bearer instead of Basic', 401, 'invalid_client', () => acme().requestToken(GRANT, { authorization: 'Bearer x' })],
@@ -132,7 +131,7 @@ describe('a token request', () => {
     ['a parameter twice', 400, 'invalid_request', () => form(`${good()}&scope=a&scope=a`)],
   ];
   it.each(refused)('§5.2: refuses %s with %i %s, as RFC 6749 §5.2 says', async (_what, status, code, ask) => {
-    const before = await run.service.logHead();
+    const before = await service().logHead();
     const answer = await ask();
     expect(answer.status).toBe(status);
     expect(answer.body).toEqual({ error: code, error_description: expect.any(String), message: expect.any(String) });
@@ -140,7 +139,7 @@ describe('a token request', () => {
     // Browsers take a challenge of Basic for a dialog of their own, so it is for those who used the header.
     const isByHeader = /Basic$|instead of Basic|malformed Basic/.test(_what) && status === 401;
     expect(answer.headers['www-authenticate'] !== undefined).toBe(isByHeader);
-    expect(await run.service.logHead()).toBe(before);
+    expect(await service().logHead()).toBe(before);
   });
 });
 
@@ -151,7 +150,7 @@ describe('OAuth clients find the token endpoint by the host alone', () => {
   ])(
     'the package openid-client gets tokens of %s in each way that is offered, and asks the API',
     async (name, dot, scope) => {
-      const { host, client } = run.tenant(name);
+      const { host, client } = tenant(name);
       const issuer = `http://${host.replace(':', `${dot}:`)}`;
       const given = JSON.stringify({ issuer, clientId: client.client_id, clientSecret: client.client_secret, scope });
       const script = resolve(__dirname, 'openidClient.mjs');
@@ -204,7 +203,7 @@ describe('a token', () => {
     const changed = Object.entries({ ...claims, ...changes }).filter(([, value]) => value !== undefined);
     const head = { alg: 'ES256' as const, typ: 'at+jwt', kid, ...header };
     const options = { algorithm: head.alg, header: head, noTimestamp: true };
-    return jwt.sign(Object.fromEntries(changed), key ?? (await serviceKey(run.service.dataDir)), options);
+    return jwt.sign(Object.fromEntries(changed), key ?? (await serviceKey(service().dataDir)), options);
   }
   const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const strangersKey = String(stranger.privateKey.export({ format: 'pem', type: 'pkcs8' }));
@@ -238,20 +237,20 @@ describe('a token', () => {
     ['another audience', () => signed({ aud: 'https://elsewhere.example/api' })],
     ['another issuer', () => signed({ iss: 'https://elsewhere.example' })],
     ['a client that does not exist', () => signed({ client_id: 'nobody', sub: 'nobody' })],
-    ['another tenant, to which it is bound (decision)', () => run.tenant('hauler').token()],
+    ['another tenant, to which it is bound (decision)', () => tenant('hauler').token()],
     ["a person's session", () => acme().signIn()],
     ['plain nonsense', async () => 'abc'],
   ])('§5.4: with %s is 401 on a read and on a write', async (_what, make) => {
     const token = await make();
-    const read = await expectRefused(run.service, 401, () => acme().getList('dyn_item', '', { token }));
+    const read = await expectRefused(service(), 401, () => acme().getList('dyn_item', '', { token }));
     expect(read.headers['www-authenticate']).toMatch(/^Bearer .*error="invalid_token"/);
     const item = { external_id: 'X', name: 'X' };
-    await expectRefused(run.service, 401, () => acme().postRecord('dyn_item', item, { token }));
+    await expectRefused(service(), 401, () => acme().postRecord('dyn_item', item, { token }));
   });
 
   it('§5.4: is not taken from the query; the scheme is matched in any case, with several spaces (RFC 9110 §11.1)', async () => {
     const token = await acme().token();
-    await expectRefused(run.service, 401, () => acme().getList('dyn_item', { access_token: token }, { token: null }));
+    await expectRefused(service(), 401, () => acme().getList('dyn_item', { access_token: token }, { token: null }));
     for (const authorization of [`bearer  ${token}`, `BEARER    ${token} `])
       expect((await acme().send('GET', ASSETS, { token: null, headers: { authorization } })).status).toBe(200);
   });

@@ -4,8 +4,7 @@ import { expectRefused } from '../refusals.js';
 import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 
 const historyList = z.object({
   data: z.array(
@@ -77,7 +76,7 @@ it('§2.2: a long history has pages', async () => {
   expect(first.meta).toMatchObject({ total: 30, last_page: 2, per_page: 25 });
   const second = historyList.parse((await acme().send('GET', historyPath(id), { query: { page: '2' } })).body);
   expect(second.data).toHaveLength(5);
-  await expectRefused(run.service, 400, () => acme().send('GET', historyPath(id), { query: { page: '0' } }));
+  await expectRefused(service(), 400, () => acme().send('GET', historyPath(id), { query: { page: '0' } }));
 });
 
 it('a part has its history, also after it was removed', async () => {

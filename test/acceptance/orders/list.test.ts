@@ -5,9 +5,8 @@ import { expectRefused } from '../refusals.js';
 import type { Fields, Query } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
-const acme = () => run.tenant('acme');
-const hauler = () => run.tenant('hauler');
+const { acme, service, tenant } = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
+const hauler = () => tenant('hauler');
 let validator: Person;
 let tea: string;
 let piece: string;
@@ -34,7 +33,7 @@ const orders = async (query: Query) => {
   return listed.parse(answer.body);
 };
 const refused = (query: string) =>
-  expectRefused(run.service, 400, () => acme().platform('GET', '/orders', { query, token: validator.token }));
+  expectRefused(service(), 400, () => acme().platform('GET', '/orders', { query, token: validator.token }));
 
 it('shows the name of each customer', async () => {
   const known = await newOrder({ customer_reference: 'S 1', buyer_customer_party_id: 'C-1' });
@@ -200,7 +199,7 @@ describe('search', () => {
     expect(await find('dyn_item', 'coffee')).toEqual([]);
     const lines = () =>
       acme().platform('GET', '/tables/dyn_order_line/assets', { query: { search: 'x' }, token: validator.token });
-    await expectRefused(run.service, 400, lines);
+    await expectRefused(service(), 400, lines);
   });
 });
 
@@ -223,5 +222,5 @@ it('validators see which orders colleagues have open, until these show something
   expect(await shown(validator, { order_id })).toEqual([{ order_id, name: 'anna Bos' }]);
   expect(await shown(other)).toEqual([{ order_id, name: 'vera Bos' }]);
   expect(await shown(validator)).toEqual([]);
-  await expectRefused(run.service, 422, () => other.call('PUT', '/orders/open', { order_id: 'I-1' }));
+  await expectRefused(service(), 422, () => other.call('PUT', '/orders/open', { order_id: 'I-1' }));
 });

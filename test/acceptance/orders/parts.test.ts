@@ -8,10 +8,9 @@ import { expectInvalid, expectRefused } from '../refusals.js';
 import type { AssetRecord, Fields } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
+const { acme, service, tenant } = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 
-const acme = () => run.tenant('acme');
-const hauler = () => run.tenant('hauler');
+const hauler = () => tenant('hauler');
 type Whole = AssetRecord & { readonly [list: string]: readonly Whole[] };
 const whole = (answer: Answer, status: number): Whole => {
   expect(answer).toMatchObject({ status });
@@ -28,9 +27,9 @@ const line = (line_number: number, more: Fields = {}) => ({ line_number, quantit
 
 describe('an order with its parts in one request', () => {
   it('is one event, and shows at once what was sent, with ids', async () => {
-    const before = await run.service.logHead();
+    const before = await service().logHead();
     const order = await place({ customer_reference: 'PO 1', lines: [line(1), line(2), line(3)] });
-    expect(await run.service.logHead()).toBe(before + 1);
+    expect(await service().logHead()).toBe(before + 1);
     expect(order).toMatchObject({ customer_reference: 'PO 1', processing_status: 'pending_validation' });
     expect(order.lines).toMatchObject([1, 2, 3].map((n) => ({ ...line(n), order_id: order.id })));
     expect(await linesOf(order.id)).toEqual(order.lines);
@@ -76,7 +75,7 @@ describe('an order with its parts in one request', () => {
       { quantity: 1, colour: 'red' },
     ];
     await expectInvalid(
-      run.service,
+      service(),
       ['delivery_date', 'lines.1.line_number', 'lines.1.quantity', 'lines.2.order_id', 'lines.3.colour'],
       () => acme().postRecord('dyn_stock_order', { delivery_date: 'soon', lines }),
     );
@@ -86,9 +85,9 @@ describe('an order with its parts in one request', () => {
       [[7], 'lines.0'],
       [Array.from({ length: 1_001 }, () => line(1)), 'lines'],
     ] as const) {
-      await expectInvalid(run.service, [field], () => acme().postRecord('dyn_stock_order', { lines: wrong }));
+      await expectInvalid(service(), [field], () => acme().postRecord('dyn_stock_order', { lines: wrong }));
     }
-    await expectInvalid(run.service, ['lines', 'order_id'], () =>
+    await expectInvalid(service(), ['lines', 'order_id'], () =>
       acme().postRecord('dyn_order_line', { ...line(1), lines: [] }),
     );
   });
@@ -99,27 +98,27 @@ describe('an order with its parts in one request', () => {
     const { id } = await hauler().create('dyn_transport_order', { allowance_charges: charges });
     const put = (consignments: readonly object[]) => hauler().putRecord('dyn_transport_order', id, { consignments });
     const [first] = whole(await put([goods(399)]), 200).consignments ?? [];
-    await expectInvalid(run.service, ['consignments'], () => put([{ id: first?.id }, goods(200)]));
+    await expectInvalid(service(), ['consignments'], () => put([{ id: first?.id }, goods(200)]));
     expect((await put([{ id: first?.id }, goods(199)])).status).toBe(200);
     const one = { consignment_id: first?.id, quantity: 1 };
-    await expectInvalid(run.service, ['consignment_id'], () => hauler().postRecord('dyn_goods', one));
+    await expectInvalid(service(), ['consignment_id'], () => hauler().postRecord('dyn_goods', one));
   });
 
   it('has parts with ids of the service alone: one that is not of the order is refused, with all others', async () => {
     const owner = await place({ lines: [line(1), line(2)] });
     const other = await place({ lines: [line(3)] });
     const body = { lines: [line(1), line(2, { id: randomUUID() })] };
-    await expectInvalid(run.service, ['lines.1.id'], () => acme().postRecord('dyn_stock_order', body));
+    await expectInvalid(service(), ['lines.1.id'], () => acme().postRecord('dyn_stock_order', body));
     for (const { id } of owner.lines ?? []) {
       const taken = { lines: [{ ...line(9), id }] };
-      await expectInvalid(run.service, ['lines.0.id'], () => acme().putRecord('dyn_stock_order', other.id, taken));
-      await expectInvalid(run.service, ['lines.0.id'], () =>
+      await expectInvalid(service(), ['lines.0.id'], () => acme().putRecord('dyn_stock_order', other.id, taken));
+      await expectInvalid(service(), ['lines.0.id'], () =>
         acme().platform('PUT', `/orders/${other.id}`, { body: taken }),
       );
-      await expectInvalid(run.service, ['order_id'], () =>
+      await expectInvalid(service(), ['order_id'], () =>
         acme().putRecord('dyn_order_line', id, { order_id: other.id }),
       );
-      await expectInvalid(run.service, ['id'], () =>
+      await expectInvalid(service(), ['id'], () =>
         acme().postRecord('dyn_order_line', { id, order_id: other.id, quantity: 1 }),
       );
     }
@@ -140,15 +139,15 @@ describe('an order with its parts in one request', () => {
     const stale = {
       headers: { 'if-match': String((await acme().getRecord('dyn_stock_order', order.id)).headers.etag) },
     };
-    const before = await run.service.logHead();
+    const before = await service().logHead();
     await replace(order.id, { lines: changed.lines });
-    expect(await run.service.logHead()).toBe(before);
+    expect(await service().logHead()).toBe(before);
     expect(await replace(order.id, { notes: 'Empty', lines: [] })).toMatchObject({ notes: 'Empty', lines: [] });
-    await expectRefused(run.service, 412, () =>
+    await expectRefused(service(), 412, () =>
       acme().putRecord('dyn_stock_order', order.id, { lines: [line(9)] }, stale),
     );
     expect(await linesOf(order.id)).toEqual([]);
-    await expectInvalid(run.service, ['lines.0.id'], () =>
+    await expectInvalid(service(), ['lines.0.id'], () =>
       acme().putRecord('dyn_stock_order', order.id, { lines: [{ id: first?.id, quantity: 1 }] }),
     );
   });
@@ -156,8 +155,8 @@ describe('an order with its parts in one request', () => {
   it('is validated by a person together with what they change in its lines', async () => {
     const order = await place({ buyer_customer_party_id: 'C-1', delivery_date: '2026-12-01' });
     const save = (body: Fields) => acme().platform('PUT', `/orders/${order.id}`, { body });
-    await expectInvalid(run.service, ['lines'], () => save({ processing_status: 'validated', lines: [] }));
-    await expectInvalid(run.service, ['lines.0.item_id', 'lines.0.unit_code_id'], () =>
+    await expectInvalid(service(), ['lines'], () => save({ processing_status: 'validated', lines: [] }));
+    await expectInvalid(service(), ['lines.0.item_id', 'lines.0.unit_code_id'], () =>
       save({ processing_status: 'validated', lines: [line(1)] }),
     );
     const lines = [line(1, { item_id: randomUUID(), unit_code_id: randomUUID() })];
@@ -172,8 +171,8 @@ describe('a line', () => {
     const made = await acme().create('dyn_order_line', { order_id: order.id, quantity: 1 });
     expect(await remove('dyn_order_line', made.id)).toMatchObject({ status: 204, text: '' });
     expect(await linesOf(order.id)).toEqual([]);
-    await expectRefused(run.service, 404, () => remove('dyn_order_line', made.id));
-    await expectRefused(run.service, 404, () =>
+    await expectRefused(service(), 404, () => remove('dyn_order_line', made.id));
+    await expectRefused(service(), 404, () =>
       acme().putRecord('dyn_order_line', made.id, { order_id: order.id, quantity: 2 }),
     );
   });
@@ -207,7 +206,7 @@ describe('a line', () => {
         () => acme().putRecord('dyn_stock_order', order.id, { notes: 'New' }),
         () => acme().putRecord('dyn_stock_order', order.id, { lines: [] }),
       ];
-      for (const send of refused) await expectRefused(run.service, 409, send);
+      for (const send of refused) await expectRefused(service(), 409, send);
       const sent = { processing_status: 'saved', notes: 'New', lines: [line(7)] };
       expect(await replace(order.id, sent)).toMatchObject(sent);
     },

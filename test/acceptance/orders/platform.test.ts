@@ -5,8 +5,7 @@ import { expectInvalid, expectRefused } from '../refusals.js';
 import type { Query } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 let validator: Person;
 let auditor: Person;
 beforeAll(async () => {
@@ -75,9 +74,9 @@ describe('one order', () => {
 
   it.each(['019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10', 'nonsense'])('§7: %s is 404', async (id) => {
     for (const path of [`/orders/${id}`, `/orders/${id}/history`])
-      await expectRefused(run.service, 404, () => validator.call('GET', path));
+      await expectRefused(service(), 404, () => validator.call('GET', path));
     for (const action of ['approve', 'reject'])
-      await expectRefused(run.service, 404, () => validator.call('POST', `/orders/${id}/${action}`));
+      await expectRefused(service(), 404, () => validator.call('POST', `/orders/${id}/${action}`));
   });
 
   it('is shown with what is wrong with it; it is approved only with a reason why, which its history shows', async () => {
@@ -97,10 +96,10 @@ describe('one order', () => {
     ]);
     const approve = (body?: unknown) => validator.call('POST', `/orders/${id}/approve`, body);
     const fields = problems.map(({ field }: { field: string }) => field);
-    const refused = await expectInvalid(run.service, fields, () => approve());
+    const refused = await expectInvalid(service(), fields, () => approve());
     expect(Object(refused.body).errors['lines.1.item_id']).toEqual([problems[1].message]);
-    await expectInvalid(run.service, ['reason'], () => approve({ override: true }));
-    await expectInvalid(run.service, ['reason'], () => approve({ reason: 'Because.' }));
+    await expectInvalid(service(), ['reason'], () => approve({ override: true }));
+    await expectInvalid(service(), ['reason'], () => approve({ reason: 'Because.' }));
     expect((await approve({ override: true, reason: 'The item follows.' })).status).toBe(200);
     const history = dataOf(z.array(z.unknown()), await auditor.call('GET', `/orders/${id}/history`));
     expect(history.at(-1)).toMatchObject({ event: 'OrderApproved', reasons: ['The item follows.'] });
@@ -117,7 +116,7 @@ describe('If-Match', () => {
     const saved = await save(seen, { notes: 'Ring twice' });
     expect(saved).toMatchObject({ status: 200, headers: { etag: await tagOf() } });
     expect((await save(String(saved.headers.etag), { notes: 'Ring once' })).status).toBe(200);
-    const refused = await expectRefused(run.service, 412, () => save(seen, { notes: 'Do not ring' }));
+    const refused = await expectRefused(service(), 412, () => save(seen, { notes: 'Do not ring' }));
     expect(refused.headers.etag).toBe(await tagOf());
     const changes = [
       () => acme().create('dyn_order_line', { order_id: id, quantity: 2 }),
@@ -126,7 +125,7 @@ describe('If-Match', () => {
     for (const change of changes) {
       const before = await tagOf();
       await change();
-      await expectRefused(run.service, 412, () => save(before, { notes: 'Do not ring' }));
+      await expectRefused(service(), 412, () => save(before, { notes: 'Do not ring' }));
     }
     expect((await save('*', { notes: 'Knock' })).status).toBe(200);
   });
@@ -148,8 +147,8 @@ describe('the tables', () => {
       });
     const changed = await change(4, added.headers.etag);
     expect(changed.body).toMatchObject({ data: { id, quantity: 4 } });
-    await expectRefused(run.service, 412, () => change(5, added.headers.etag));
-    await expectInvalid(run.service, ['quantity'], () => validator.call('PUT', part(id), { quantity: 'many' }));
+    await expectRefused(service(), 412, () => change(5, added.headers.etag));
+    await expectInvalid(service(), ['quantity'], () => validator.call('PUT', part(id), { quantity: 'many' }));
     expect((await validator.call('DELETE', part(id))).status).toBe(204);
     const history = dataOf(z.array(z.unknown()), await validator.call('GET', `/orders/${order_id}/history`));
     const actor = { kind: 'user', id: String(validator.id), name: 'vera Bos' };
@@ -160,11 +159,11 @@ describe('the tables', () => {
 describe('approving and rejecting', () => {
   it('a rejection needs a reason; reasons must be texts', async () => {
     const id = await newOrder();
-    await expectInvalid(run.service, ['because', 'reasons.0'], () =>
+    await expectInvalid(service(), ['because', 'reasons.0'], () =>
       validator.call('POST', `/orders/${id}/reject`, { reasons: [1], because: 'x' }),
     );
     for (const body of [undefined, {}, { reasons: [] }])
-      await expectInvalid(run.service, ['reasons'], () => validator.call('POST', `/orders/${id}/reject`, body));
+      await expectInvalid(service(), ['reasons'], () => validator.call('POST', `/orders/${id}/reject`, body));
     const rejected = await validator.call('POST', `/orders/${id}/reject`, { reasons: ['Ordered twice.'] });
     expect(rejected.body).toMatchObject({ data: { processing_status: 'rejected', error_reason: ['Ordered twice.'] } });
   });

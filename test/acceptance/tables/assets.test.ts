@@ -197,12 +197,12 @@ describe('one uniform interface', () => {
         () => acme().postBatch(table, { items: [{ external_id: 'X', name: 'X' }] }),
         () => acme().postCleanUp(table, { batch_id: 'x' }),
       ];
-      for (const call of calls) await expectRefused(run.service, 404, call);
+      for (const call of calls) await expectRefused(run.service(), 404, call);
     },
   );
 
   it('§9: the version is part of the path; another version is 404', async () => {
-    await expectRefused(run.service, 404, () => acme().send('GET', '/api/v2/dynamic-assets/dyn/dyn_item/assets'));
-    await expectRefused(run.service, 404, () => acme().send('GET', '/dynamic-assets/dyn/dyn_item/assets'));
+    await expectRefused(run.service(), 404, () => acme().send('GET', '/api/v2/dynamic-assets/dyn/dyn_item/assets'));
+    await expectRefused(run.service(), 404, () => acme().send('GET', '/dynamic-assets/dyn/dyn_item/assets'));
   });
 });

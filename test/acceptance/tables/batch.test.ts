@@ -4,8 +4,7 @@ import { expectInvalid, expectRefused, fieldErrors } from '../refusals.js';
 import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 const BATCH = `${ASSETS}/dyn_item/assets/batch`;
 
 let last = 0;
@@ -46,7 +45,7 @@ describe('rule 2', () => {
       const before = await total();
       const good = newItems(2).map((one) => JSON.stringify(one));
       const raw = `{"items":[${good[0]},${item},${good[1]}]}`;
-      await expectInvalid(run.service, [key], () => acme().send('POST', BATCH, { raw }));
+      await expectInvalid(service(), [key], () => acme().send('POST', BATCH, { raw }));
       expect(await total()).toBe(before);
     },
   );
@@ -54,9 +53,9 @@ describe('rule 2', () => {
   it('decision: several invalid items are reported all at once', async () => {
     const items = [newItem(), { name: 'X' }, newItem({ active: 1 }), newItem({ colour: 'red', net_weight: 'x' })];
     const keys = ['items.1.external_id', 'items.2.active', 'items.3.colour', 'items.3.net_weight'];
-    await expectInvalid(run.service, keys, () => acme().postBatch('dyn_item', { items }));
+    await expectInvalid(service(), keys, () => acme().postBatch('dyn_item', { items }));
     const thousand = Array.from({ length: 1000 }, () => ({ external_id: 'same' }));
-    const answer = await expectRefused(run.service, 422, () => acme().postBatch('dyn_item', { items: thousand }));
+    const answer = await expectRefused(service(), 422, () => acme().postBatch('dyn_item', { items: thousand }));
     expect(fieldErrors(answer).size).toBe(100);
     expect(answer.body).toMatchObject({
       message: expect.stringMatching(/\(There may be more errors than these 100\.\)$/),
@@ -88,19 +87,19 @@ describe('rule 3', () => {
   it('§4.7 rule 3: an id that belongs to another record is 422 on the item', async () => {
     const [one, two] = [await acme().create('dyn_item', newItem()), await acme().create('dyn_item', newItem())];
     const crossed = { id: two.id, external_id: one.external_id, name: 'X' };
-    await expectInvalid(run.service, ['items.0.id'], () => acme().postBatch('dyn_item', { items: [crossed] }));
+    await expectInvalid(service(), ['items.0.id'], () => acme().postBatch('dyn_item', { items: [crossed] }));
     const taken = newItem({ id: two.id });
-    await expectInvalid(run.service, ['items.0.id'], () => acme().postBatch('dyn_item', { items: [taken] }));
+    await expectInvalid(service(), ['items.0.id'], () => acme().postBatch('dyn_item', { items: [taken] }));
     const id = '01a1feb1-0000-7000-8000-000000000002';
     const items = [newItem({ id }), newItem({ id })];
-    await expectInvalid(run.service, ['items.1.id'], () => acme().postBatch('dyn_item', { items }));
+    await expectInvalid(service(), ['items.1.id'], () => acme().postBatch('dyn_item', { items }));
   });
 
   it('decision: the same key twice in one batch is 422 on the later item’s key field', async () => {
     const [one, two] = [newItem(), newItem()];
     const items = [one, two, { ...one, name: 'Again' }, { ...two, name: 'Again' }, one];
     const keys = ['items.2.external_id', 'items.3.external_id', 'items.4.external_id'];
-    await expectInvalid(run.service, keys, () => acme().postBatch('dyn_item', { items }));
+    await expectInvalid(service(), keys, () => acme().postBatch('dyn_item', { items }));
   });
 
   it('decision: an upsert that changes nothing leaves updated_at, and moves _batch_id', async () => {
@@ -126,7 +125,7 @@ describe('rule 4', () => {
       ...newItems(998),
       newItem({ active: 'yes' }),
     ];
-    await expectInvalid(run.service, ['items.999.active'], () => acme().postBatch('dyn_item', { items }));
+    await expectInvalid(service(), ['items.999.active'], () => acme().postBatch('dyn_item', { items }));
     expect(await total()).toBe(before);
     expect(await acme().get('dyn_item', known.id)).toEqual(known);
   });
@@ -150,7 +149,7 @@ describe('rule 4', () => {
 describe('dry run', () => {
   it('additive: ?dry_run=true checks and counts, and writes nothing', async () => {
     const known = await acme().create('dyn_item', newItem());
-    const before = await run.service.logHead();
+    const before = await service().logHead();
     const items = [{ external_id: known.external_id, name: 'Changed' }, newItem()];
     const query = { dry_run: 'true' };
     const answer = await acme().postBatch('dyn_item', { items }, { query });
@@ -169,10 +168,10 @@ describe('dry run', () => {
         },
       },
     });
-    expect(await run.service.logHead()).toBe(before);
-    await expectInvalid(run.service, ['items.0.name'], () =>
+    expect(await service().logHead()).toBe(before);
+    await expectInvalid(service(), ['items.0.name'], () =>
       acme().postBatch('dyn_item', { items: [{ external_id: 'X' }] }, { query }),
     );
-    await expectRefused(run.service, 400, () => acme().postBatch('dyn_item', { items }, { query: { dry_run: 'yes' } }));
+    await expectRefused(service(), 400, () => acme().postBatch('dyn_item', { items }, { query: { dry_run: 'yes' } }));
   });
 });

@@ -5,8 +5,7 @@ import { expectRefused } from '../refusals.js';
 import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', cargo: 'dyn_transport_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order', cargo: 'dyn_transport_order' } });
 
 const changesPage = z.strictObject({
   data: z.array(
@@ -112,6 +111,6 @@ describe('changes', () => {
     ['by another name', async () => ({ cursor: '' })],
   ])('a cursor %s is 400', async (_what, query) => {
     const asked = await query();
-    await expectRefused(run.service, 400, () => ask('dyn_item', asked));
+    await expectRefused(service(), 400, () => ask('dyn_item', asked));
   });
 });

@@ -4,8 +4,7 @@ import { dataOf } from '../people.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 
 const parties = (from: number, to: number, more: object = {}) =>
   Array.from({ length: to - from }, (_, n) => ({ external_id: `P${from + n}`, name: `Party ${from + n}`, ...more }));
@@ -38,8 +37,8 @@ it('§4.8, decision: records without a _batch_id do not match, and go as well', 
   await acme().batch('dyn_party', parties(6, 8, { _batch_id: 'sync' }));
   expect(await acme().cleanUp('dyn_party', 'sync')).toMatchObject({ deleted: 7 });
   expect(await keys()).toEqual(['P6', 'P7']);
-  await expectRefused(run.service, 404, () => acme().getRecord('dyn_party', created.id));
-  await expectRefused(run.service, 404, () => acme().putRecord('dyn_party', created.id, { name: 'X' }));
+  await expectRefused(service(), 404, () => acme().getRecord('dyn_party', created.id));
+  await expectRefused(service(), 404, () => acme().putRecord('dyn_party', created.id, { name: 'X' }));
 });
 
 it('§4.8: the synchronisation workflow leaves exactly the records of that synchronisation', async () => {
@@ -74,36 +73,36 @@ it('§4.8: the batch ids are compared exactly', async () => {
 
 it('additive: ?dry_run=true counts what a clean-up would delete, and deletes nothing', async () => {
   await acme().batch('dyn_party', parties(0, 3, { _batch_id: 'sync' }));
-  const before = await run.service.logHead();
+  const before = await service().logHead();
   const answer = await acme().postCleanUp('dyn_party', { batch_id: 'other' }, { query: { dry_run: 'true' } });
   expect(answer).toMatchObject({
     status: 200,
     body: { data: { deleted: 3, carried: 0, dry_run: true, keys: ['P0', 'P1', 'P2'] } },
   });
-  expect(await run.service.logHead()).toBe(before);
+  expect(await service().logHead()).toBe(before);
   expect((await acme().list('dyn_party')).meta.total).toBe(3);
 });
 
 it('additive: `confirm` names how many records are to be deleted, and with another number nothing is', async () => {
   await acme().batch('dyn_party', parties(0, 3, { _batch_id: 'sync' }));
   for (const confirm of [2, 4, -1, '3', null]) {
-    await expectInvalid(run.service, ['confirm'], () => acme().postCleanUp('dyn_party', { batch_id: 'x', confirm }));
+    await expectInvalid(service(), ['confirm'], () => acme().postCleanUp('dyn_party', { batch_id: 'x', confirm }));
   }
   const confirmed = await acme().postCleanUp('dyn_party', { batch_id: 'x', confirm: 3 });
   expect(confirmed).toMatchObject({ status: 200, body: { data: { deleted: 3 } } });
 });
 
 it('additive: a guarded tenant confirms what deletes much, or everything; a dry run says how many it is', async () => {
-  await expectInvalid(run.service, ['clean_up_guard.max_percent'], () => guardOfAcme(101));
+  await expectInvalid(service(), ['clean_up_guard.max_percent'], () => guardOfAcme(101));
   expect(await guardOfAcme(20)).toMatchObject({ status: 200, body: { data: { clean_up_guard: { max_percent: 20 } } } });
   try {
     await acme().batch('dyn_party', parties(0, 10, { _batch_id: 'monday' }));
     await acme().batch('dyn_party', parties(0, 7, { _batch_id: 'tuesday' }));
-    const typo = await expectInvalid(run.service, ['batch_id'], () =>
+    const typo = await expectInvalid(service(), ['batch_id'], () =>
       acme().postCleanUp('dyn_party', { batch_id: 'tusday' }),
     );
     expect(typo.text).toContain('all 10 records');
-    await expectInvalid(run.service, ['confirm'], () => acme().postCleanUp('dyn_party', { batch_id: 'tuesday' }));
+    await expectInvalid(service(), ['confirm'], () => acme().postCleanUp('dyn_party', { batch_id: 'tuesday' }));
     const dry = await acme().postCleanUp('dyn_party', { batch_id: 'tuesday' }, { query: { dry_run: 'true' } });
     expect(dry).toMatchObject({ status: 200, body: { data: { deleted: 3, dry_run: true } } });
     expect((await acme().list('dyn_party')).meta.total).toBe(10);
@@ -134,9 +133,9 @@ describe('additive: a sync session', () => {
       status: 200,
       body: { data: { deleted: 2, carried: 3, dry_run: true, keys: ['P3', 'P4'] } },
     });
-    await expectInvalid(run.service, ['records'], () => commit(id));
-    await expectInvalid(run.service, ['records'], () => commit(id, { records: 4 }));
-    await expectInvalid(run.service, ['confirm'], () => commit(id, { records: 3, confirm: 1 }));
+    await expectInvalid(service(), ['records'], () => commit(id));
+    await expectInvalid(service(), ['records'], () => commit(id, { records: 4 }));
+    await expectInvalid(service(), ['confirm'], () => commit(id, { records: 3, confirm: 1 }));
     await acme().batch('dyn_party', parties(0, 1, { _batch_id: id, notes: 'still open' }));
     const committed = await commit(id, { records: 3, confirm: 2 });
     expect(committed).toMatchObject({ status: 200, body: { data: { deleted: 2, operation_id: expect.any(String) } } });
@@ -144,7 +143,7 @@ describe('additive: a sync session', () => {
     expect((await commit(id, { records: 3 })).body).toEqual(committed.body);
     expect(await keys('dyn_party')).toEqual(['P0', 'P1', 'P2', 'by hand']);
     const late = { items: parties(7, 8, { _batch_id: id }) };
-    await expectRefused(run.service, 409, () => acme().postBatch('dyn_party', late));
+    await expectRefused(service(), 409, () => acme().postBatch('dyn_party', late));
     const { operation_id } = dataOf(z.looseObject({ operation_id: z.string() }), committed);
     expect(await acme().postUndo('dyn_party', operation_id)).toMatchObject({ body: { data: { restored: 2 } } });
   });
@@ -167,7 +166,7 @@ describe('additive: a sync session', () => {
     await acme().batch('dyn_party', parties(0, 2, { _batch_id: id }));
     const noName = [...parties(2, 3, { _batch_id: id }), { external_id: 'new', _batch_id: id }];
     expect(await acme().postBatch('dyn_party', { items: noName })).toMatchObject({ status: 422 });
-    await expectInvalid(run.service, ['records'], () => commit(id, { records: 4 }));
+    await expectInvalid(service(), ['records'], () => commit(id, { records: 4 }));
     await acme().batch('dyn_party', parties(2, 4, { _batch_id: id }));
     expect(await commit(id, { records: 4 })).toMatchObject({ status: 200, body: { data: { deleted: 0 } } });
   });
@@ -176,15 +175,15 @@ describe('additive: a sync session', () => {
     await acme().batch('dyn_party', parties(0, 3, { _batch_id: 'monday' }));
     const first = await started();
     const second = await started();
-    await expectRefused(run.service, 409, () => commit(first, { records: 0 }));
-    await expectRefused(run.service, 409, () =>
+    await expectRefused(service(), 409, () => commit(first, { records: 0 }));
+    await expectRefused(service(), 409, () =>
       acme().postBatch('dyn_party', { items: parties(1, 2, { _batch_id: first }) }),
     );
-    await expectInvalid(run.service, ['batch_id'], () => acme().postCleanUp('dyn_party', { batch_id: second }));
-    await expectRefused(run.service, 409, () => commit('monday', { records: 3 }));
-    await expectRefused(run.service, 400, () => acme().startSync('dyn_stock_order'));
+    await expectInvalid(service(), ['batch_id'], () => acme().postCleanUp('dyn_party', { batch_id: second }));
+    await expectRefused(service(), 409, () => commit('monday', { records: 3 }));
+    await expectRefused(service(), 400, () => acme().startSync('dyn_stock_order'));
     const token = await acme().token('read:reference_data');
-    await expectRefused(run.service, 403, () => acme().startSync('dyn_party', { token }));
+    await expectRefused(service(), 403, () => acme().startSync('dyn_party', { token }));
     expect((await acme().list('dyn_party')).meta.total).toBe(3);
   });
 });
@@ -218,7 +217,7 @@ it.each(['dyn_stock_order', 'dyn_order_line'])(
   '§4.8, decision: on the Master Data table %s it is 400 with message and error',
   async (table) => {
     const order = await acme().create('dyn_stock_order', {});
-    const answer = await expectRefused(run.service, 400, () => acme().postCleanUp(table, { batch_id: 'x' }));
+    const answer = await expectRefused(service(), 400, () => acme().postCleanUp(table, { batch_id: 'x' }));
     expect(answer.body).toEqual({
       message: expect.stringMatching(/cannot be cleaned up/),
       error: expect.stringMatching(/only safe on reference data/),

@@ -5,8 +5,7 @@ import { fullestRecord, infoOf } from '../samples.js';
 import { ASSETS, type Fields } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 const addField = (table: string, body: unknown, token?: string) =>
   acme().platform('POST', `/asset-types/${table}/fields`, token === undefined ? { body } : { body, token });
 const addTable = (body: unknown) => acme().platform('POST', '/asset-types', { body });
@@ -67,9 +66,7 @@ describe('a field added', () => {
       type: 'Decimal',
       required: true,
     });
-    await expectInvalid(run.service, ['factor'], () =>
-      acme().postRecord('dyn_unit_code', { code: 'BX', value: 'Box' }),
-    );
+    await expectInvalid(service(), ['factor'], () => acme().postRecord('dyn_unit_code', { code: 'BX', value: 'Box' }));
     expect(await acme().update('dyn_unit_code', old.id, { value: 'Pieces' })).toMatchObject({
       value: 'Pieces',
       factor: null,
@@ -86,19 +83,19 @@ describe('a field retired', () => {
       await addField('dyn_party_items', { name, type: 'String', ...more });
       const link = { external_id: name, party_id: 'P', item_id: '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10' };
       const { id } = await acme().create('dyn_party_items', { ...link, [name]: 'A' });
-      const then = String(await run.service.logHead());
+      const then = String(await service().logHead());
       expect(await set(`fields/${name}`, { retired: true })).toMatchObject({
         status: 200,
         body: { data: { retired: expect.arrayContaining([expect.objectContaining({ name, type: 'String' })]) } },
       });
       expect(await acme().get('dyn_party_items', id)).not.toHaveProperty(name);
-      await expectInvalid(run.service, [name], () => acme().putRecord('dyn_party_items', id, { [name]: 'B' }));
+      await expectInvalid(service(), [name], () => acme().putRecord('dyn_party_items', id, { [name]: 'B' }));
       await acme().update('dyn_party_items', id, { customer_item_code: 'C' });
       const past = await acme().getList('dyn_party_items', `at=${then}&filter[external_id]=${name}`);
       expect(past.body).toMatchObject({ data: [{ id, [name]: 'A' }] });
       const history = await acme().send('GET', `${ASSETS}/dyn_party_items/assets/${id}/history`);
       expect(history.body).toMatchObject({ data: [{ change: 'update' }, { fields: { [name]: { to: 'A' } } }] });
-      await expectInvalid(run.service, ['name'], () => addField('dyn_party_items', { name, type: 'Integer' }));
+      await expectInvalid(service(), ['name'], () => addField('dyn_party_items', { name, type: 'Integer' }));
       expect((await set(`fields/${name}`, { retired: false })).status).toBe(200);
       expect(await acme().get('dyn_party_items', id)).toMatchObject({ [name]: 'A', customer_item_code: 'C' });
     }
@@ -108,9 +105,9 @@ describe('a field retired', () => {
 
   it('is one that was added, and not the unique one', async () => {
     for (const name of ['external_id', 'active'])
-      await expectInvalid(run.service, ['retired'], () => set(`fields/${name}`, { retired: true }));
-    await expectRefused(run.service, 404, () => set('fields/colour', { retired: true }));
-    await expectInvalid(run.service, ['retired'], () => set('fields/grade', {}));
+      await expectInvalid(service(), ['retired'], () => set(`fields/${name}`, { retired: true }));
+    await expectRefused(service(), 404, () => set('fields/colour', { retired: true }));
+    await expectInvalid(service(), ['retired'], () => set('fields/grade', {}));
   });
 });
 
@@ -125,9 +122,9 @@ describe('labels', () => {
     await put('dyn_stock_order', {});
     expect((await acme().info('dyn_stock_order')).body).toMatchObject({ data: { labels: { table: {}, fields: {} } } });
     const wrong = { table: { fr: 'Commandes' }, fields: { notes: { nl: '' } } };
-    await expectInvalid(run.service, ['table.fr', 'fields.notes.nl'], () => put('dyn_stock_order', wrong));
-    await expectInvalid(run.service, ['fields.colour'], () => put('dyn_stock_order', { fields: { colour: {} } }));
-    await expectRefused(run.service, 404, () => put('dyn_nothing', {}));
+    await expectInvalid(service(), ['table.fr', 'fields.notes.nl'], () => put('dyn_stock_order', wrong));
+    await expectInvalid(service(), ['fields.colour'], () => put('dyn_stock_order', { fields: { colour: {} } }));
+    await expectRefused(service(), 404, () => put('dyn_nothing', {}));
   });
 });
 
@@ -149,16 +146,16 @@ describe('a table added', () => {
       unique_field: 'code',
     });
     const one = await acme().create('dyn_warehouse', { code: 'N', doors: 4 });
-    await expectInvalid(run.service, ['code'], () => acme().postRecord('dyn_warehouse', { code: 'N' }));
+    await expectInvalid(service(), ['code'], () => acme().postRecord('dyn_warehouse', { code: 'N' }));
     await acme().batch('dyn_warehouse', [
       { code: 'S', doors: 2, _batch_id: 'b' },
       { code: 'N', doors: 5 },
     ]);
     expect((await acme().list('dyn_warehouse', { sort: 'doors' })).data.map(({ code }) => code)).toEqual(['S', 'N']);
     expect(await acme().cleanUp('dyn_warehouse', 'b')).toMatchObject({ deleted: 1 });
-    await expectRefused(run.service, 404, () => acme().getRecord('dyn_warehouse', one.id));
+    await expectRefused(service(), 404, () => acme().getRecord('dyn_warehouse', one.id));
     const token = await acme().token('read:order_data write:order_data');
-    await expectRefused(run.service, 403, () => acme().getList('dyn_warehouse', '', { token }));
+    await expectRefused(service(), 403, () => acme().getList('dyn_warehouse', '', { token }));
   });
 
   const good = { name: 'dyn_bad', fields: [KEY] };
@@ -172,13 +169,13 @@ describe('a table added', () => {
     ['an unknown property', { ...good, supporting_data: false }, ['supporting_data']],
   ];
   itOfRequests.each(wrong)('§7: a table with %s is 422', async (_what, body, fields) => {
-    await expectInvalid(run.service, fields, () => addTable(body));
+    await expectInvalid(service(), fields, () => addTable(body));
   });
 });
 
 describe('refusals', () => {
   it.each(['dyn_stock_order', 'dyn_order_line'])('§1: the Master Data table %s cannot be customized', async (table) => {
-    await expectInvalid(run.service, ['table'], () => addField(table, { name: 'colour', type: 'String' }));
+    await expectInvalid(service(), ['table'], () => addField(table, { name: 'colour', type: 'String' }));
   });
 
   const wrong: readonly (readonly [string, unknown, readonly string[]])[] = [
@@ -189,6 +186,6 @@ describe('refusals', () => {
     ['an unknown property', { name: 'own', type: 'String', unique: true }, ['unique']],
   ];
   itOfRequests.each(wrong)('§7: a field with %s is 422', async (_what, body, fields) => {
-    await expectInvalid(run.service, fields, () => addField('dyn_item', body));
+    await expectInvalid(service(), fields, () => addField('dyn_item', body));
   });
 });

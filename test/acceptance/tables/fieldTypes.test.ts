@@ -5,8 +5,7 @@ import { addTableOfEveryType, EVERY_TYPE } from '../everyType.js';
 import { expectInvalid } from '../refusals.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 beforeAll(() => addTableOfEveryType(acme()));
 
 let last = 0;
@@ -81,11 +80,11 @@ itOfRequests.each(refused)(
     const record = await acme().create(EVERY_TYPE, { code: newCode() });
     const path = `/api/v1/dynamic-assets/dyn/${EVERY_TYPE}/assets`;
     const item = `{"code":"${newCode()}","${field}":${json}}`;
-    await expectInvalid(run.service, [field], () => acme().send('POST', path, { raw: item }));
-    await expectInvalid(run.service, [field], () =>
+    await expectInvalid(service(), [field], () => acme().send('POST', path, { raw: item }));
+    await expectInvalid(service(), [field], () =>
       acme().send('PUT', `${path}/${record.id}`, { raw: `{"${field}":${json}}` }),
     );
-    await expectInvalid(run.service, [`items.1.${field}`], () =>
+    await expectInvalid(service(), [`items.1.${field}`], () =>
       acme().send('POST', `${path}/batch`, { raw: `{"items":[{"code":"${newCode()}"},${item}]}` }),
     );
     expect(await acme().get(EVERY_TYPE, record.id)).toEqual(record);

@@ -6,8 +6,7 @@ import { expectRefused } from '../refusals.js';
 import type { AssetRecord, Query, RecordExport } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 
 /** All records in the order of their creation. */
 let records: readonly AssetRecord[] = [];
@@ -56,7 +55,7 @@ describe('pages', () => {
   });
 
   itOfRequests.each(['0', '1.5', '', '99999999999999999999'])('decision: page=%j is 400', async (page) => {
-    await expectRefused(run.service, 400, () => acme().getList('dyn_item', { page }));
+    await expectRefused(service(), 400, () => acme().getList('dyn_item', { page }));
   });
 
   it('§2.2: an empty table has one empty page', async () => {
@@ -162,6 +161,6 @@ describe('cursors', () => {
     ['a sort by what may change', { cursor: '', sort: 'updated_at' }],
     ['a text of another kind', { cursor: 'abc' }],
   ])('with %s is 400', async (_what, query) => {
-    await expectRefused(run.service, 400, () => acme().getList('dyn_item', query));
+    await expectRefused(service(), 400, () => acme().getList('dyn_item', query));
   });
 });

@@ -7,8 +7,7 @@ import { expectInvalid, expectRefused } from '../refusals.js';
 import { ASSETS, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service, tenant } = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 
 const parties = (from: number, to: number, more: object = {}) =>
   Array.from({ length: to - from }, (_, n) => ({ external_id: `P${from + n}`, name: `Party ${from + n}`, ...more }));
@@ -21,7 +20,7 @@ beforeEach(async () => {
 });
 
 describe('operations', () => {
-  const other = () => run.tenant('other');
+  const other = () => tenant('other');
   const page = z.strictObject({
     data: z.array(z.looseObject({ operation_id: z.string(), kind: z.string() })),
     links: z.strictObject({ next: z.url().nullable() }),
@@ -88,7 +87,7 @@ describe('operations', () => {
   it('are found by batch id; their links keep to that', async () => {
     expect((await pageOf('batch_id=monday')).data.map(({ kind }) => kind)).toEqual(['batch']);
     for (const wrong of ['kind=batch', 'batch_id=', 'batch_id=a&batch_id=b'])
-      await expectRefused(run.service, 400, () => other().getOperations('dyn_item', { query: wrong }));
+      await expectRefused(service(), 400, () => other().getOperations('dyn_item', { query: wrong }));
   });
 });
 
@@ -110,13 +109,11 @@ describe('a single record', () => {
     const changed = await ask('PUT', path, { body: { name: 'Party One' }, headers: { 'if-match': seen } });
     expect(changed).toMatchObject({ status: 200, body: { data: { name: 'Party One', notes: 'kept' } } });
     for (const [method, body] of [['PUT', { name: 'X' }], ['DELETE']] as const)
-      await expectRefused(run.service, 412, () => ask(method, path, { body, headers: { 'if-match': seen } }));
+      await expectRefused(service(), 412, () => ask(method, path, { body, headers: { 'if-match': seen } }));
     const token = await acme().addPerson('validator');
     for (const method of ['PUT', 'DELETE'])
-      await expectRefused(run.service, 403, () =>
-        ask(method, path, { body: method === 'PUT' ? {} : undefined, token }),
-      );
-    const client = await expectRefused(run.service, 405, () => acme().send('DELETE', `${ASSETS}/dyn_party/${path}`));
+      await expectRefused(service(), 403, () => ask(method, path, { body: method === 'PUT' ? {} : undefined, token }));
+    const client = await expectRefused(service(), 405, () => acme().send('DELETE', `${ASSETS}/dyn_party/${path}`));
     expect(client.headers.allow).toBe('GET, HEAD, PUT');
 
     const since = z.object({ meta: z.object({ next_cursor: z.string() }) });
@@ -124,8 +121,8 @@ describe('a single record', () => {
     const after = since.parse((await changes()).body).meta.next_cursor;
     const gone = await ask('DELETE', path, { headers: { 'if-match': String(changed.headers.etag) } });
     expect(gone).toMatchObject({ status: 204, text: '' });
-    await expectRefused(run.service, 404, () => ask('DELETE', path));
-    await expectRefused(run.service, 404, () => acme().getRecord('dyn_party', id));
+    await expectRefused(service(), 404, () => ask('DELETE', path));
+    await expectRefused(service(), 404, () => acme().getRecord('dyn_party', id));
     expect((await changes(`after=${after}`)).text).toContain(id);
     const history = await ask('GET', `${path}/history`);
     const entry = z.looseObject({ operation_id: z.string() });
@@ -228,7 +225,7 @@ describe('undo', () => {
     const { operation_id: batch = '' } = await acme().batch('dyn_party', parties(0, 400, { notes }));
     for (const part of [1, 2]) {
       const id = String(Number(batch) + part);
-      await expectRefused(run.service, 404, () => acme().postUndo('dyn_party', id, { body: {} }));
+      await expectRefused(service(), 404, () => acme().postUndo('dyn_party', id, { body: {} }));
     }
     expect(await undo(batch)).toMatchObject({ restored: 200, deleted: 200 });
     expect((await all()).map((party) => party.notes)).toEqual(Array(200).fill(null));
@@ -239,13 +236,13 @@ describe('undo', () => {
     const operation = await mistyped();
     const post = (table: string, id: string, body?: object) => () => acme().postUndo(table, id, { body: body ?? {} });
     for (const wrong of ['99999999', '-1', '01', 'x', '9'.repeat(30)]) {
-      await expectRefused(run.service, 404, post('dyn_party', wrong));
+      await expectRefused(service(), 404, post('dyn_party', wrong));
     }
-    await expectRefused(run.service, 404, post('dyn_party', String(Number(operation) - 1)));
-    await expectRefused(run.service, 400, post('dyn_stock_order', operation));
-    await expectInvalid(run.service, ['after'], post('dyn_party', operation, { after: 'x' }));
-    await expectInvalid(run.service, ['all'], post('dyn_party', operation, { all: true }));
+    await expectRefused(service(), 404, post('dyn_party', String(Number(operation) - 1)));
+    await expectRefused(service(), 400, post('dyn_stock_order', operation));
+    await expectInvalid(service(), ['after'], post('dyn_party', operation, { after: 'x' }));
+    await expectInvalid(service(), ['all'], post('dyn_party', operation, { all: true }));
     const token = await acme().token('read:reference_data');
-    await expectRefused(run.service, 403, () => acme().postUndo('dyn_party', operation, { token }));
+    await expectRefused(service(), 403, () => acme().postUndo('dyn_party', operation, { token }));
   });
 });

@@ -5,8 +5,7 @@ import { expectInvalid, expectRefused } from '../refusals.js';
 import { ASSETS, type Fields } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 const ITEMS = `${ASSETS}/dyn_item/assets`;
 
 let last = 0;
@@ -43,12 +42,12 @@ describe('create', () => {
     ['name', 'null', { external_id: 'X', name: null }],
     ['external_id', 'missing', { name: 'X' }],
   ])('§2.1, §4.5: the required field %s may not be %s', async (field, _how, body) => {
-    await expectInvalid(run.service, [field], () => acme().postRecord('dyn_item', body));
+    await expectInvalid(service(), [field], () => acme().postRecord('dyn_item', body));
   });
 
   it('decision: all errors of a body are reported at once', async () => {
     const body = { name: 1, active: 'yes', net_weight: 'heavy', colour: 'red' };
-    await expectInvalid(run.service, ['external_id', 'name', 'active', 'net_weight', 'colour'], () =>
+    await expectInvalid(service(), ['external_id', 'name', 'active', 'net_weight', 'colour'], () =>
       acme().postRecord('dyn_item', body),
     );
   });
@@ -56,7 +55,7 @@ describe('create', () => {
   it('decision: a key that is taken is 422 naming the field', async () => {
     const item = newItem();
     await acme().create('dyn_item', item);
-    await expectInvalid(run.service, ['external_id'], () => acme().postRecord('dyn_item', { ...item, name: 'Other' }));
+    await expectInvalid(service(), ['external_id'], () => acme().postRecord('dyn_item', { ...item, name: 'Other' }));
   });
 
   it('decision: unique keys hold under concurrent writers', async () => {
@@ -83,8 +82,8 @@ describe('get', () => {
     ['__proto__', '__proto__'],
     ['a quote', '%27%20OR%201%3D1--'],
   ])('§4.4, §4.6, decision: %s is 404', async (_what, id) => {
-    await expectRefused(run.service, 404, () => acme().getRecord('dyn_item', id));
-    await expectRefused(run.service, 404, () => acme().putRecord('dyn_item', id, { name: 'X' }));
+    await expectRefused(service(), 404, () => acme().getRecord('dyn_item', id));
+    await expectRefused(service(), 404, () => acme().putRecord('dyn_item', id, { name: 'X' }));
   });
 });
 
@@ -102,15 +101,15 @@ describe('update', () => {
   it('decision: null clears a nullable field, and a required one refuses it', async () => {
     const created = await acme().create('dyn_item', newItem({ brand_name: 'Kade' }));
     expect((await acme().update('dyn_item', created.id, { brand_name: null })).brand_name).toBeNull();
-    await expectInvalid(run.service, ['name'], () => acme().putRecord('dyn_item', created.id, { name: null }));
-    await expectInvalid(run.service, ['name'], () => acme().putRecord('dyn_item', created.id, { name: '' }));
+    await expectInvalid(service(), ['name'], () => acme().putRecord('dyn_item', created.id, { name: null }));
+    await expectInvalid(service(), ['name'], () => acme().putRecord('dyn_item', created.id, { name: '' }));
   });
 
   it('decision: a record that was read can be sent back; that changes nothing', async () => {
     const created = await acme().create('dyn_item', newItem());
-    const before = await run.service.logHead();
+    const before = await service().logHead();
     expect(await acme().update('dyn_item', created.id, created)).toEqual(created);
-    expect(await run.service.logHead()).toBe(before);
+    expect(await service().logHead()).toBe(before);
   });
 
   it('decision: read-only system fields in a PUT body are ignored', async () => {
@@ -125,13 +124,13 @@ describe('update', () => {
     const created = await acme().create('dyn_item', newItem());
     const other = await acme().create('dyn_item', newItem());
     for (const id of [other.id, 'abc', 7])
-      await expectInvalid(run.service, ['id'], () => acme().putRecord('dyn_item', created.id, { id, name: 'X' }));
+      await expectInvalid(service(), ['id'], () => acme().putRecord('dyn_item', created.id, { id, name: 'X' }));
   });
 
   it('decision: a key that another record has is 422; its own stays allowed; a free one moves it', async () => {
     const one = await acme().create('dyn_item', newItem());
     const two = await acme().create('dyn_item', newItem());
-    await expectInvalid(run.service, ['external_id'], () =>
+    await expectInvalid(service(), ['external_id'], () =>
       acme().putRecord('dyn_item', two.id, { external_id: one.external_id }),
     );
     await acme().update('dyn_item', two.id, { external_id: two.external_id, name: 'Same key' });
@@ -181,7 +180,7 @@ describe('bodies that are no record', () => {
         ['POST', ITEMS],
         ['PUT', `${ITEMS}/${target.id}`],
       ] as const) {
-        await expectInvalid(run.service, fields, () => acme().send(method, path, { raw }));
+        await expectInvalid(service(), fields, () => acme().send(method, path, { raw }));
       }
       expect(await acme().get('dyn_item', target.id)).toEqual(target);
       expect((await acme().list('dyn_item', { 'filter[external_id]': 'BAD' })).meta.total).toBe(0);

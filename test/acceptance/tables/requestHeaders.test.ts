@@ -4,8 +4,7 @@ import { expectInvalid, expectRefused } from '../refusals.js';
 import type { Fields } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 
 let last = 0;
 const newItem = (more: Fields = {}): Fields => {
@@ -69,7 +68,7 @@ describe('ETag', () => {
     for (const [table, id, one, other] of await each()) {
       const seen = String((await read(table, id)).headers.etag);
       expect(await put(table, id, one, seen)).toMatchObject({ status: 200 });
-      const refused = await expectRefused(run.service, 412, () => put(table, id, other, seen));
+      const refused = await expectRefused(service(), 412, () => put(table, id, other, seen));
       const today = (await read(table, id)).headers.etag;
       expect(refused.headers.etag).toBe(today);
       expect(await put(table, id, other, `"x", ${today}`)).toMatchObject({ status: 200 });
@@ -86,7 +85,7 @@ describe('ETag', () => {
       expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(15).fill(412)]);
       const won = answers.find(({ status }) => status === 200);
       expect((await read(table, id)).text).toBe(won?.text);
-      await expectRefused(run.service, 412, () => put(table, id, {}, seen));
+      await expectRefused(service(), 412, () => put(table, id, {}, seen));
     }
   });
 });
@@ -148,7 +147,7 @@ describe('Idempotency-Key', () => {
     const [one, other] = [await cleanUp('keyed'), await cleanUp('keyed')];
     expect([one.status, other.text]).toEqual([200, one.text]);
     expect([one, other].map(replayed)).toEqual([false, true]);
-    const refused = await expectInvalid(run.service, ['Idempotency-Key'], () => cleanUp('another'));
+    const refused = await expectInvalid(service(), ['Idempotency-Key'], () => cleanUp('another'));
     expect(replayed(refused)).toBe(false);
   });
 
@@ -156,7 +155,7 @@ describe('Idempotency-Key', () => {
     const body = newItem();
     await acme().create('dyn_item', body);
     expect(await send('dyn_item', 'k-4', body)).toMatchObject({ status: 422, body: { errors: { external_id: {} } } });
-    await expectRefused(run.service, 400, () => send('dyn_item', 'two words', newItem()));
+    await expectRefused(service(), 400, () => send('dyn_item', 'two words', newItem()));
     const id = '01a1feb1-9a64-76fa-95fa-131ef9230738';
     const chosen = newItem({ id });
     const answers = [await send('dyn_item', 'k-5', chosen), await send('dyn_item', 'k-5', chosen)];

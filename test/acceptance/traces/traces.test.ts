@@ -6,11 +6,10 @@ import { useService } from '../useService.js';
 
 let collector: TraceCollector;
 const receiver = Receiver.ofTests();
-const run = useService(async () => {
+const { acme, service } = useService(async () => {
   collector = await TraceCollector.start();
   return { tenants: { acme: 'dyn_stock_order' }, env: { ...collector.env, ...quickDelivery(receiver) } };
 });
-const acme = () => run.tenant('acme');
 afterAll(() => collector.stop());
 
 const ROUTE = '/api/v1/dynamic-assets/dyn/:table/assets';
@@ -40,7 +39,7 @@ it('a write is a span of the caller’s trace: its append is within', async () =
 it('probes make no spans, and no span names a path, a key or a value', async () => {
   const { traceId, headers } = callersTrace();
   for (const path of ['/health/live', '/health/ready', '/metrics']) {
-    await run.service.send({ method: 'GET', path, headers });
+    await service().send({ method: 'GET', path, headers });
   }
   const last = callersTrace();
   await acme().getList('dyn_item', { 'filter[name]': 'Shared' }, { headers: last.headers });

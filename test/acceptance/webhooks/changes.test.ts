@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { addWebhook, type Webhook } from '../export.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 const GOOD = 'https://127.0.0.1:9/orders';
 
 const shown = z.looseObject({
@@ -33,10 +32,10 @@ describe('PUT changes it', () => {
   });
 
   it('a change to what it is already stores nothing', async () => {
-    const head = await run.service.logHead();
+    const head = await service().logHead();
     const same = { name: 'ERP', url: GOOD, events: ['order.approved'], custom_data: { company: 7 } };
     for (const body of [{}, same]) expect((await change(made.id, body)).status).toBe(200);
-    expect(await run.service.logHead()).toBe(head);
+    expect(await service().logHead()).toBe(head);
   });
 });
 
@@ -45,11 +44,11 @@ it('a disabled webhook shows why and since when; disabling it once more changes 
   const off = await switched(id, false);
   expect(off).toMatchObject({ enabled: false, disabled: { cause: 'admin', reason: 'Disabled by an admin.' } });
   expect(Date.parse(off.disabled?.since ?? '')).toBeLessThanOrEqual(Date.now());
-  const head = await run.service.logHead();
+  const head = await service().logHead();
   expect(await switched(id, false)).toEqual(off);
-  expect(await run.service.logHead()).toBe(head);
+  expect(await service().logHead()).toBe(head);
   expect(await switched(id, true)).toMatchObject({ enabled: true, disabled: null });
-  const enabled = await run.service.logHead();
+  const enabled = await service().logHead();
   expect(await switched(id, true)).toMatchObject({ enabled: true });
-  expect(await run.service.logHead()).toBe(enabled);
+  expect(await service().logHead()).toBe(enabled);
 });

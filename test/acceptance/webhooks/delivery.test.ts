@@ -14,8 +14,7 @@ import type { Fields } from '../tenant.js';
 import { useService } from '../useService.js';
 
 const receiver = Receiver.ofTests();
-const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 
 const hmac = (body: Buffer, secret: string) => createHmac('sha256', secret).update(body).digest('hex');
 const bytes =
@@ -63,7 +62,9 @@ it('§6.4: a delivery that fails is attempted again, with the same bytes, until 
       expect(headers['webhook-id']).toBe(delivery?.id);
     }
     expect(await orderOf(orderId)).toMatchObject({ processing_status: 'submitted' });
-    const logged = run.service.log.split('\n').filter((line) => line.includes(id));
+    const logged = service()
+      .log.split('\n')
+      .filter((line) => line.includes(id));
     const about = { tenant: acme().name, orderId, deliveryId: delivery?.id, host: `127.0.0.1:${receiver.port}` };
     expect(logged.map((line) => JSON.parse(line))).toMatchObject(
       [1, 2].map((attempt) => ({ ...about, msg: 'webhook attempt', level: 40, attempt, ok: false, status: 500 })),

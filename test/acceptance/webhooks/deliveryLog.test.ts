@@ -9,8 +9,7 @@ import type { TenantClient } from '../tenant.js';
 import { useService } from '../useService.js';
 
 const receiver = Receiver.ofTests();
-const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 
 const delivery = z.looseObject({
   id: z.uuid(),
@@ -146,7 +145,7 @@ describe('the log of a webhook', () => {
     ['limit', '101'],
     ['cursor', 'x'],
   ])('§7: %s=%s is 400, and the answer names it', async (name, value) => {
-    const answer = await expectRefused(run.service, 400, () =>
+    const answer = await expectRefused(service(), 400, () =>
       acme().platform('GET', logPath(webhook.id), { query: { [name]: value } }),
     );
     expect(Reflect.get(Object(answer.body), 'error')).toMatch(new RegExp(`^${name} `));

@@ -5,12 +5,11 @@ import { Receiver } from '../receiver.js';
 import { useService } from '../useService.js';
 
 const receiver = Receiver.ofTests();
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order' } });
 
 /** Values of a metric for the webhook, by the metric's other labels. */
 async function values(name: string, webhook: string): Promise<Record<string, number>> {
-  const lines = (await run.service.metrics())
+  const lines = (await service().metrics())
     .split('\n')
     .filter((line) => line.startsWith(`${name}{`) && line.includes(webhook));
   return Object.fromEntries(
@@ -32,7 +31,7 @@ it('attempts are counted by outcome, and what failed for good; a removed webhook
   expect(await values('webhook_deliveries_failed_total', id)).toEqual({ '': 1 });
   expect(await values('webhook_disabled', id)).toEqual({ gone: 1 });
   await acme().platform('DELETE', `/webhooks/${id}`);
-  expect(await run.service.metrics()).not.toContain(id);
+  expect(await service().metrics()).not.toContain(id);
 });
 
 it('how long deliveries have been waiting is told by webhook', async () => {

@@ -16,8 +16,7 @@ import { expectInvalid } from '../refusals.js';
 import { useService } from '../useService.js';
 
 const receiver = Receiver.ofTests();
-const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service } = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 
 /** What a request for a replay answers: 202 and this. */
 async function accepted(path: string, body: unknown = {}): Promise<unknown> {
@@ -201,5 +200,5 @@ itOfRequests.each([
 ])('§7: %s with %j is 422 for %s', async (path, body, field) => {
   nobody ??= (await addWebhook(acme(), receiver.url('/nobody'))).id;
   const id = nobody;
-  await expectInvalid(run.service, [field], () => acme().platform('POST', `/webhooks/${id}/${path}`, { body }));
+  await expectInvalid(service(), [field], () => acme().platform('POST', `/webhooks/${id}/${path}`, { body }));
 });

@@ -5,8 +5,7 @@ import { addWebhook } from '../export.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service, tenant } = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 const post = (body: unknown) => acme().platform('POST', '/webhooks', { body });
 const GOOD = 'https://127.0.0.1:9/orders';
 
@@ -46,7 +45,7 @@ itOfRequests.each([
 ])(
   '§6.2: a target with credentials, or with an address that is not among the allowed networks, is 422: %s',
   async (url) => {
-    await expectInvalid(run.service, ['url'], () => post({ url }));
+    await expectInvalid(service(), ['url'], () => post({ url }));
   },
 );
 
@@ -57,25 +56,25 @@ itOfRequests.each([
   ['a secret of one’s own', { url: GOOD, secret: 'mine' }, 'secret'],
   ['no URL', {}, 'url'],
 ])('§7: a webhook with %s is 422', async (_what, body, field) => {
-  await expectInvalid(run.service, [field], () => post(body));
+  await expectInvalid(service(), [field], () => post(body));
 });
 
 it('§6.4, decision: the waits between attempts are 30 s, 2 min, 10 min and 1 h, unless set otherwise', async () => {
-  const { stdout } = await run.service.cli('config', '--json');
+  const { stdout } = await service().cli('config', '--json');
   expect(JSON.parse(stdout)).toContainEqual(
     expect.objectContaining({ name: 'WEBHOOK_BACKOFF_MS', default: '30000,120000,600000,3600000' }),
   );
 });
 
 it('§6: an unknown webhook, one that was removed, or another tenant’s, is 404', async () => {
-  const foreign = await addWebhook(run.tenant('other'), GOOD);
+  const foreign = await addWebhook(tenant('other'), GOOD);
   const removed = await addWebhook(acme(), GOOD);
   expect((await acme().platform('DELETE', `/webhooks/${removed.id}`)).status).toBe(204);
   for (const id of [foreign.id, removed.id, 'abc', '__proto__']) {
-    await expectRefused(run.service, 404, () => acme().platform('GET', `/webhooks/${id}`));
+    await expectRefused(service(), 404, () => acme().platform('GET', `/webhooks/${id}`));
     for (const [method, below] of CHANGES) {
-      await expectRefused(run.service, 404, () => acme().platform(method, `/webhooks/${id}${below}`, { body: {} }));
+      await expectRefused(service(), 404, () => acme().platform(method, `/webhooks/${id}${below}`, { body: {} }));
     }
   }
-  expect((await run.tenant('other').platform('GET', '/webhooks')).text).toContain(foreign.id);
+  expect((await tenant('other').platform('GET', '/webhooks')).text).toContain(foreign.id);
 });
