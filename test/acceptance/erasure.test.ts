@@ -22,7 +22,7 @@ const REASON = 'Request 4711';
 
 let receiver: Receiver;
 let engines: ProductionEngines | undefined;
-const run = useService(async () => {
+const { acme, service } = useService(async () => {
   receiver = await Receiver.start();
   engines = isRepetition ? await startProductionEngines() : undefined;
   return {
@@ -34,7 +34,6 @@ afterAll(async () => {
   await receiver.stop();
   await engines?.dispose();
 });
-const acme = (): TenantClient => run.tenant('acme');
 
 /** Values of path parameters, several for those that name records. */
 const ids: { [parameter: string]: readonly string[] } = {
@@ -98,7 +97,7 @@ function more(path: string): readonly string[] {
 }
 
 const erase = async (...args: string[]): Promise<void> => {
-  const { code, stderr } = await run.service().cli('erase', '--tenant', 'acme', '--reason', REASON, ...args);
+  const { code, stderr } = await service().cli('erase', '--tenant', 'acme', '--reason', REASON, ...args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
 };
 
@@ -203,10 +202,10 @@ test('nor has what is answered or sent again', async () => {
 });
 
 test('nor do they come back by a rebuild or a kill, and the read models are equal to the log', async () => {
-  expect((await run.service().cli('projections', 'rebuild', '--tenant', 'acme')).code).toBe(0);
-  await run.service().restart('kill');
+  expect((await service().cli('projections', 'rebuild', '--tenant', 'acme')).code).toBe(0);
+  await service().restart('kill');
   expect(await found()).toEqual([]);
-  expect(await run.service().cli('projections', 'verify', '--tenant', 'acme')).toMatchObject({
+  expect(await service().cli('projections', 'verify', '--tenant', 'acme')).toMatchObject({
     code: 0,
     stdout: 'acme: equal to the log.\n',
   });
@@ -218,14 +217,14 @@ test.each([
   [['--user', '1'], 'can still sign in'],
   [['--user', '1', '--table', 'dyn_party'], 'Name --table and --record, or --user.'],
 ])('%p is refused', async (args, message) => {
-  const { code, stderr } = await run.service().cli('erase', '--tenant', 'acme', '--reason', REASON, ...args);
+  const { code, stderr } = await service().cli('erase', '--tenant', 'acme', '--reason', REASON, ...args);
   expect({ isRefused: code !== 0, stderr }).toEqual({ isRefused: true, stderr: expect.stringContaining(message) });
 });
 
 // This tests the embedded log; `migrate.test.ts` tests copies to the other engine.
 (isRepetition ? describe.skip : describe)('a log that is written again with migrate --erase', () => {
   let copy: Service;
-  const target = () => `${run.service().dataDir}-erased`;
+  const target = () => `${service().dataDir}-erased`;
   const filesIn = async (directory: string): Promise<readonly string[]> =>
     (await readdir(directory, { recursive: true, withFileTypes: true }))
       .filter((entry) => entry.isFile())
@@ -245,23 +244,23 @@ test.each([
   const verified = () => copy.cli('audit', 'verify', '--checkpoint', checkpoint);
 
   beforeAll(async () => {
-    checkpoint = join(run.service().dataDir, 'kept');
-    await writeFile(checkpoint, (await run.service().cli('audit', 'checkpoint')).stdout);
-    await run.service().stop();
+    checkpoint = join(service().dataDir, 'kept');
+    await writeFile(checkpoint, (await service().cli('audit', 'checkpoint')).stdout);
+    await service().stop();
   });
   afterAll(() => rm(target(), { recursive: true, force: true }));
 
   test('has the same tree, and nothing of what is erased', async () => {
-    const places = ['--from', run.service().dataDir, '--to', target()];
-    expect(await run.service().cli('migrate', ...places, '--erase')).toMatchObject({ code: 0 });
-    await cp(join(run.service().dataDir, 'keys'), join(target(), 'keys'), { recursive: true });
+    const places = ['--from', service().dataDir, '--to', target()];
+    expect(await service().cli('migrate', ...places, '--erase')).toMatchObject({ code: 0 });
+    await cp(join(service().dataDir, 'keys'), join(target(), 'keys'), { recursive: true });
     copy = new Service(target(), {});
     const stdout = expect.stringMatching(/\d\d events have lost erased values/);
     expect(await verified()).toMatchObject({ code: 0, stdout });
     await copy.start();
     while (!(await copy.readiness()).text.includes('"ready"')) await wait(50);
     await copy.stop();
-    expect(await filesWith(run.service().dataDir)).toContain(join(run.service().dataDir, 'events.db'));
+    expect(await filesWith(service().dataDir)).toContain(join(service().dataDir, 'events.db'));
     expect(await filesIn(target())).toContainEqual(expect.stringMatching(/rows\/acme\.[^.]+\.db$/));
     expect(await filesWith(target())).toEqual([]);
   });

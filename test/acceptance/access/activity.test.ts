@@ -8,8 +8,9 @@ import { addPerson, askSession, type Person } from '../people.js';
 import { ASSETS, PLATFORM, type Query, type TenantClient } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', seen: 'dyn_stock_order', told: 'dyn_stock_order' } });
-const acme = () => run.tenant('acme');
+const { acme, service, tenant } = useService({
+  tenants: { acme: 'dyn_stock_order', seen: 'dyn_stock_order', told: 'dyn_stock_order' },
+});
 
 const entrySchema = z.looseObject({
   id: z.string(),
@@ -52,7 +53,7 @@ describe('an entry', () => {
   });
 
   it('has the name of its order and of the customer; of a record that is gone, the last one', async () => {
-    const seen = run.tenant('seen');
+    const seen = tenant('seen');
     const { order, item, buyer } = await validatedOrder(seen);
     expect(await entries({ order_id: order.id, kind: 'order.created' }, seen)).toMatchObject([
       { name: order.customer_reference, customer: buyer.name },
@@ -199,7 +200,7 @@ describe('the list', () => {
 
 describe('a refusal to a person', () => {
   it('is told ten times a minute at most; what was typed as the name is kept only if a user has it', async () => {
-    const told = run.tenant('told');
+    const told = tenant('told');
     const eve = await addPerson(told, 'eve', ['validator']);
     const refused = await askSession(told, eve.email, 'wrong password');
     expect(refused.status).toBe(401);
@@ -218,7 +219,7 @@ describe('a refusal to a person', () => {
   });
 
   it('of what their roles do not allow is told, with the roles that would', async () => {
-    const seen = run.tenant('seen');
+    const seen = tenant('seen');
     const eve = await addPerson(seen, 'eve', ['validator']);
     expect((await eve.call('POST', '/users', {})).status).toBe(403);
     const refusals = () => entries({ kind: 'request.refused' }, seen);
@@ -248,11 +249,11 @@ describe('a proof of an event', () => {
   it('is for those who audit, and of events of their own tenant alone', async () => {
     const madeIn = async (tenant: TenantClient) =>
       String((await entries({ kind: 'tenant.created' }, tenant))[0]?.event_id);
-    const [own, others] = [await madeIn(acme()), await madeIn(run.tenant('seen'))];
+    const [own, others] = [await madeIn(acme()), await madeIn(tenant('seen'))];
     const auditor = await addPerson(acme(), 'cleo', ['auditor']);
     const clerk = await addPerson(acme(), 'dora', ['validator']);
     const prove = (event: string, by: Person = auditor) => by.call('GET', `/audit/proof?event=${event}`);
-    const answer = await checkpointed(run.service(), () => prove(own));
+    const answer = await checkpointed(service(), () => prove(own));
     const { data } = z.object({ data: z.object({ leaf: z.string(), proof: z.string() }) }).parse(answer.body);
     expect(JSON.parse(data.leaf)).toMatchObject({ id: own, type: 'TenantCreated', data: { name: acme().name } });
     expect(data.proof).toMatch(/^c2sp\.org\/tlog-proof@v1\nindex \d+\n/);

@@ -5,9 +5,8 @@ import { party } from '../samples.js';
 import type { AssetRecord, Fields, TenantClient } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
-const acme = () => run.tenant('acme');
-const hauler = () => run.tenant('hauler');
+const { acme, service, tenant } = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
+const hauler = () => tenant('hauler');
 
 const STATES = ['pending_validation', 'saved', 'validated', 'rejected', 'submitted', 'submit_failed', 'completed'];
 const UNKNOWN = '01a1feb1-9a64-76fa-95fa-131ef9230738';
@@ -70,10 +69,10 @@ describe('status update', () => {
     ['a list', ['completed']],
   ])('§4.9: %s is 422 on processing_status', async (_what, sent) => {
     const { id } = await acme().create('dyn_stock_order', {});
-    await expectInvalid(run.service(), ['processing_status'], () => setStatus(id, sent));
+    await expectInvalid(service(), ['processing_status'], () => setStatus(id, sent));
     expect(await status(id)).toBe('pending_validation');
     if (sent !== null)
-      await expectInvalid(run.service(), ['processing_status'], () =>
+      await expectInvalid(service(), ['processing_status'], () =>
         acme().postRecord('dyn_stock_order', { processing_status: sent }),
       );
   });
@@ -109,11 +108,11 @@ describe('status update', () => {
   ])('§4.9: an order that failed for a reason and is sent %s', async (_what, sent, processing_status, error_reason) => {
     const failed = { processing_status: 'submit_failed', error_reason: ['One'] };
     const { id } = await acme().create('dyn_stock_order', failed);
-    const before = await run.service().logHead();
+    const before = await service().logHead();
     const updated = await acme().update('dyn_stock_order', id, sent);
     expect(updated).toMatchObject({ processing_status, error_reason });
     const isAsBefore = processing_status === 'submit_failed' && error_reason?.[0] === 'One';
-    expect((await run.service().logHead()) === before).toBe(isAsBefore);
+    expect((await service().logHead()) === before).toBe(isAsBefore);
   });
 
   itOfRequests.each([
@@ -121,7 +120,7 @@ describe('status update', () => {
     ['a list with null', [null, 'one', null], ['error_reason']],
   ])('§4.9: error_reason given as %s is 422 and names what is wrong', async (_what, error_reason, fields) => {
     const { id } = await acme().create('dyn_stock_order', {});
-    await expectInvalid(run.service(), fields, () => setStatus(id, 'submit_failed', { error_reason }));
+    await expectInvalid(service(), fields, () => setStatus(id, 'submit_failed', { error_reason }));
   });
 
   it('decision: PUT with other fields than the status changes the order and sets saved, unless a status is sent too', async () => {
@@ -149,10 +148,10 @@ describe('parts of an order', () => {
     expect(line).toMatchObject({ order_id: id, quantity: 2.5 });
     expect(await acme().get('dyn_order_line', line.id)).toEqual(line);
     for (const order_id of [UNKNOWN, line.id])
-      await expectInvalid(run.service(), ['order_id'], () =>
+      await expectInvalid(service(), ['order_id'], () =>
         acme().postRecord('dyn_order_line', { order_id, quantity: 1 }),
       );
-    await expectInvalid(run.service(), ['order_id', 'quantity'], () =>
+    await expectInvalid(service(), ['order_id', 'quantity'], () =>
       acme().postRecord('dyn_order_line', { order_id: '1' }),
     );
   });
@@ -174,14 +173,14 @@ describe('approval', () => {
     async (state) => {
       const { id } = await validated();
       await setStatus(id, state);
-      await expectRefused(run.service(), 409, () => approve(id));
+      await expectRefused(service(), 409, () => approve(id));
     },
   );
 
   it('§3: a person saves, validates and rejects orders; what is missing is named', async () => {
     const empty = await acme().create('dyn_stock_order', {});
     const save = (id: string, body: Fields) => acme().platform('PUT', `/orders/${id}`, { body });
-    await expectInvalid(run.service(), ['buyer_customer_party_id', 'delivery_date', 'lines'], () =>
+    await expectInvalid(service(), ['buyer_customer_party_id', 'delivery_date', 'lines'], () =>
       save(empty.id, { processing_status: 'validated' }),
     );
     expect(await save(empty.id, { notes: 'x' })).toMatchObject({
@@ -191,6 +190,6 @@ describe('approval', () => {
     const { id } = await orderWithLine();
     expect(await save(id, { processing_status: 'validated' })).toMatchObject({ status: 200 });
     await acme().platformData('POST', `/orders/${id}/reject`, { reasons: ['Twice'] });
-    await expectRefused(run.service(), 409, () => acme().platform('POST', `/orders/${id}/reject`, { body: {} }));
+    await expectRefused(service(), 409, () => acme().platform('POST', `/orders/${id}/reject`, { body: {} }));
   });
 });
