@@ -126,6 +126,13 @@ export class Window {
     await this.isQuiet();
   }
 
+  /** What the field offers, at once or for what is typed. */
+  async choose(field: string, option: string | RegExp, typed?: string): Promise<void> {
+    const box = this.page.getByRole('combobox', { name: field });
+    await (typed === undefined ? box.click() : box.fill(typed));
+    await this.page.getByRole('option', { name: option }).click();
+  }
+
   /** Nothing is loading any more. */
   async isQuiet(): Promise<void> {
     await this.page.waitForLoadState('networkidle');

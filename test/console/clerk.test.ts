@@ -81,12 +81,10 @@ test('corrects a line, looks up an item by typing, adds and removes lines, and l
   const { window, page } = await enter();
   await window.goto(`/orders/${orders[10]?.id}`, /PO-011/);
   await page.getByLabel('Quantity, 1').fill('12');
-  await page.getByRole('combobox', { name: 'Item, 2' }).fill('coffee');
-  await page.getByRole('option', { name: /Coffee beans/ }).click();
+  await window.choose('Item, 2', /Coffee beans/, 'coffee');
   await window.press('Escape');
   await page.getByRole('button', { name: 'Add a line' }).click();
-  await page.getByRole('combobox', { name: 'Item, 3' }).fill('tea');
-  await page.getByRole('option', { name: 'Black tea, 100 bags · I2 EAN 8712345678906 · Piece · 4.5' }).click();
+  await window.choose('Item, 3', 'Black tea, 100 bags · I2 EAN 8712345678906 · Piece · 4.5', 'tea');
   await page.getByLabel('Quantity, 3').fill('3');
   await window.screenshot('clerk-order');
   await page.getByRole('button', { name: /^Show \d+ empty columns$/ }).click();
@@ -232,11 +230,9 @@ test('filters a list, gives what is shown a name, comes back to it, and removes 
   await page.getByRole('combobox', { name: 'Accuracy at most' }).click();
   await page.getByRole('option', { name: '80 %' }).click();
   await page.getByText('2 rows').waitFor();
-  await page.getByRole('combobox', { name: 'Problems' }).click();
-  await page.getByRole('option', { name: 'Without problems' }).click();
+  await window.choose('Problems', 'Without problems');
   await page.getByText('Nothing matches. Change or clear the filters.').waitFor();
-  await page.getByRole('combobox', { name: 'Problems' }).click();
-  await page.getByRole('option', { name: 'With problems' }).click();
+  await window.choose('Problems', 'With problems');
   await page.getByText('2 rows').waitFor();
   await rows.nth(1).getByText('1 problem', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Reference' }).click();
