@@ -90,7 +90,7 @@ export function ParkedList({ parked }: { readonly parked: readonly Parked[] }) {
       <Group mt="xs">
         {/* Of the directory, only a release with a fix brings it back. */}
         {what === 'rows' && <Act label={jobs.retry} act={begin('retry', tenant)} />}
-        <Link to="/operator/tenants/$tenant" params={{ tenant }} style={{ color: 'inherit' }}>
+        <Link to="/operator/tenants/$tenant" params={{ tenant }}>
           {tenant}
         </Link>
         <span>
