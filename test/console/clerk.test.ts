@@ -224,6 +224,13 @@ test('filters a list, gives what is shown a name, comes back to it, and removes 
   await page.getByText('Overdue', { exact: true }).click();
   await page.getByText('IN-TIME').waitFor({ state: 'detached' });
   await page.getByText('All', { exact: true }).click();
+  await rows.filter({ hasText: 'IN-TIME' }).getByText('in 2 days').waitFor();
+  await page.getByRole('button', { name: 'Columns' }).click();
+  await page.getByRole('checkbox', { name: 'Accuracy' }).uncheck();
+  await page.getByRole('columnheader', { name: 'Accuracy' }).waitFor({ state: 'detached' });
+  await window.press('Escape');
+  // The choice stands beside the views: the filters are all that is between it and the list.
+  expect((await page.getByRole('table').boundingBox())?.y).toBeLessThan(240);
   await page.getByRole('button', { name: 'Filters' }).click();
   await page.getByRole('combobox', { name: 'Customer' }).fill('goda');
   await page.getByRole('option', { name: /Bakkerij Gouda/ }).click();

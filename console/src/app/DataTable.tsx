@@ -19,9 +19,44 @@ export type Column<Row> = {
   readonly priority?: 1 | 2 | 3 | undefined;
 };
 
+/** Those that a person has chosen to see, which is kept under the name, and the button that chooses. */
+export function useColumns<Row>(name: string, columns: readonly Column<Row>[]) {
+  const text = useText();
+  const [visibility, setVisibility] = useLocalStorage<Record<string, boolean>>({
+    key: `console.columns.${name}`,
+    defaultValue: {},
+    getInitialValueInEffect: false,
+  });
+  const isShown = ({ id, isHidden }: Column<Row>): boolean => visibility[id] ?? isHidden !== true;
+  const withPriority = (column: Column<Row>): Column<Row> => ({
+    ...column,
+    priority: column.priority ?? (visibility[column.id] === true ? 3 : undefined),
+  });
+  const choice = (
+    <Menu closeOnItemClick={false} position="bottom-end">
+      <Menu.Target>
+        <Button variant="default" size="xs" ml="auto">
+          {text.common.columns}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown mah="60vh" style={{ overflowY: 'auto' }}>
+        {columns.map((column) => (
+          <Checkbox
+            key={column.id}
+            px="sm"
+            py={4}
+            label={column.label}
+            checked={isShown(column)}
+            onChange={({ currentTarget }) => setVisibility({ ...visibility, [column.id]: currentTarget.checked })}
+          />
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+  return [columns.filter(isShown).map(withPriority), choice] as const;
+}
+
 type Props<Row> = {
-  /** Under which the chosen columns are kept. */
-  readonly name: string;
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
@@ -29,23 +64,12 @@ type Props<Row> = {
   readonly onOpen?: (row: Row) => void;
   readonly sorted?: { readonly by: string | undefined; readonly onSort: (sort: string) => void };
   readonly selected?: { readonly ids: ReadonlySet<string>; readonly onSelect: (ids: ReadonlySet<string>) => void };
-  /** Beside the choice of columns. */
-  readonly tools?: ReactNode;
 };
 
-export function DataTable<Row extends object>(props: Props<Row>) {
-  const { name, label, columns, rows, rowId, onOpen, sorted, selected, tools } = props;
+export function DataTable<Row extends object>({ label, columns, rows, rowId, onOpen, sorted, selected }: Props<Row>) {
   const text = useText();
-  const [visibility, setVisibility] = useLocalStorage<Record<string, boolean>>({
-    key: `console.columns.${name}`,
-    defaultValue: {},
-    getInitialValueInEffect: false,
-  });
   const [current, setCurrent] = useState(-1);
   const body = useRef<HTMLTableSectionElement>(null);
-  const isShown = ({ id, isHidden }: Column<Row>): boolean => visibility[id] ?? isHidden !== true;
-  const shown = columns.filter(isShown);
-
   const toggle = (row: Row | undefined) => {
     if (row === undefined || selected === undefined) return;
     const ids = new Set(selected.ids);
@@ -57,95 +81,69 @@ export function DataTable<Row extends object>(props: Props<Row>) {
   useEffect(() => {
     body.current?.querySelector('[data-current]')?.scrollIntoView({ block: 'nearest' });
   }, [current]);
-  const open = () => {
-    const row = rows[current];
-    if (row !== undefined) onOpen?.(row);
-  };
+  const here = rows[current];
+  const open = () => here && onOpen?.(here);
   useKeys({
     j: () => move(1),
     k: () => move(-1),
-    x: () => toggle(rows[current]),
-    ...(current < 0 ? {} : { Enter: open }),
+    x: () => toggle(here),
+    ...(here && { Enter: open }),
   });
 
   return (
-    <>
-      <Group justify="space-between">
-        <Group gap="xs">{tools}</Group>
-        <Menu closeOnItemClick={false} position="bottom-end">
-          <Menu.Target>
-            <Button variant="default" size="xs">
-              {text.common.columns}
-            </Button>
-          </Menu.Target>
-          <Menu.Dropdown mah="60vh" style={{ overflowY: 'auto' }}>
+    <Table.ScrollContainer className="stacked" minWidth={480}>
+      <Table highlightOnHover aria-label={label} stickyHeader>
+        <Table.Thead>
+          <Table.Tr>
+            {selected !== undefined && (
+              <Table.Th className="choice" w={40}>
+                <Checkbox
+                  aria-label={text.orders.selectAll}
+                  checked={rows.length > 0 && rows.every((row) => selected.ids.has(rowId(row)))}
+                  onChange={({ currentTarget: { checked } }) =>
+                    selected.onSelect(new Set(checked ? rows.map(rowId) : []))
+                  }
+                />
+              </Table.Th>
+            )}
             {columns.map((column) => (
-              <Checkbox
-                key={column.id}
-                px="sm"
-                py={4}
-                label={column.label}
-                checked={isShown(column)}
-                onChange={({ currentTarget }) => setVisibility({ ...visibility, [column.id]: currentTarget.checked })}
-              />
+              <Header key={column.id} column={column} sorted={sorted} />
             ))}
-          </Menu.Dropdown>
-        </Menu>
-      </Group>
-      <Table.ScrollContainer className="stacked" minWidth={480}>
-        <Table highlightOnHover aria-label={label} stickyHeader>
-          <Table.Thead>
-            <Table.Tr>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody ref={body}>
+          {rows.map((row, at) => (
+            <Table.Tr
+              key={rowId(row)}
+              {...(onOpen === undefined
+                ? {}
+                : { className: 'row', onClick: ({ target }) => (target as Element).closest('a') ?? onOpen(row) })}
+              {...(at === current ? { 'data-current': true } : {})}
+            >
               {selected !== undefined && (
-                <Table.Th className="choice" w={40}>
+                <Table.Td className="choice" onClick={(event) => event.stopPropagation()}>
                   <Checkbox
-                    aria-label={text.orders.selectAll}
-                    checked={rows.length > 0 && rows.every((row) => selected.ids.has(rowId(row)))}
-                    onChange={({ currentTarget: { checked } }) =>
-                      selected.onSelect(new Set(checked ? rows.map(rowId) : []))
-                    }
+                    aria-label={text.orders.selectOne}
+                    checked={selected.ids.has(rowId(row))}
+                    onChange={() => toggle(row)}
                   />
-                </Table.Th>
+                </Table.Td>
               )}
-              {shown.map((column) => (
-                <Header key={column.id} column={column} sorted={sorted} />
+              {columns.map((column) => (
+                <Table.Td
+                  key={column.id}
+                  data-label={column.label}
+                  data-priority={column.priority ?? 'none'}
+                  {...(column.isNumber === true ? { className: 'number' } : {})}
+                >
+                  {column.cell(row)}
+                </Table.Td>
               ))}
             </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody ref={body}>
-            {rows.map((row, at) => (
-              <Table.Tr
-                key={rowId(row)}
-                {...(onOpen === undefined
-                  ? {}
-                  : { className: 'row', onClick: ({ target }) => (target as Element).closest('a') ?? onOpen(row) })}
-                {...(at === current ? { 'data-current': true } : {})}
-              >
-                {selected !== undefined && (
-                  <Table.Td className="choice" onClick={(event) => event.stopPropagation()}>
-                    <Checkbox
-                      aria-label={text.orders.selectOne}
-                      checked={selected.ids.has(rowId(row))}
-                      onChange={() => toggle(row)}
-                    />
-                  </Table.Td>
-                )}
-                {shown.map((column) => (
-                  <Table.Td
-                    key={column.id}
-                    data-label={column.label}
-                    data-priority={column.priority ?? (visibility[column.id] === true ? 3 : 'none')}
-                    {...(column.isNumber === true ? { className: 'number' } : {})}
-                  >
-                    {column.cell(row)}
-                  </Table.Td>
-                ))}
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
-    </>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
   );
 }
 

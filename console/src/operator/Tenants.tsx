@@ -47,7 +47,6 @@ export function Tenants() {
       <Listed list={useTenants(search)} none={search === '' ? tenants.noneAtAll : tenants.none}>
         {(rows) => (
           <DataTable
-            name="operator-tenants"
             label={menu.tenants}
             columns={columns}
             rows={rows}

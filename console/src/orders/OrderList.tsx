@@ -5,7 +5,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { OrderRow } from '../api/client';
 import { useRoles } from '../api/queries';
-import { type Column, DataTable, Pages } from '../app/DataTable';
+import { type Column, DataTable, Pages, useColumns } from '../app/DataTable';
 import { useText, When, type Text as Words } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Cut } from '../app/Rows';
@@ -39,6 +39,7 @@ function OrderList({ queue }: { readonly queue: Queue }) {
     params: { orderId: order.id },
     search: placeOf(queue, search, list.data?.data.indexOf(order) ?? 0),
   });
+  const [columns, choice] = useColumns(`orders${queue.path}`, columnsOf(queue, text, linkTo));
   const showFirst = ({ page: _, ...shown }: OrdersSearch) => show(shown);
   const { menu, orders, status } = text;
   const words = {
@@ -62,6 +63,7 @@ function OrderList({ queue }: { readonly queue: Queue }) {
             </Button>
           )}
         </div>
+        {choice}
       </Group>
       <Filters
         queue={queue}
@@ -83,9 +85,8 @@ function OrderList({ queue }: { readonly queue: Queue }) {
                 </Button>
               )}
               <DataTable
-                name={`orders${queue.path}`}
                 label={text.orders.one}
-                columns={columnsOf(queue, text, linkTo)}
+                columns={columns}
                 rows={rows}
                 rowId={({ id }) => id}
                 onOpen={(order) => void navigate(linkTo(order))}

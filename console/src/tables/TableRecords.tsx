@@ -2,10 +2,10 @@
 import { Button, Group, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { type AnyRecord, ApiError, type AssetField, type AssetType, api, bodyOf, type PageMeta } from '../api/client';
 import { cursorOf, tableInfoQuery, useRoles } from '../api/queries';
-import { type Column, DataTable, Pages } from '../app/DataTable';
+import { type Column, DataTable, Pages, useColumns } from '../app/DataTable';
 import { DateInput } from '../app/DateInput';
 import { Act, Confirm, FormDialog, Opens, TextField } from '../app/Dialogs';
 import { languages, useLanguage, useText, When } from '../app/language';
@@ -64,7 +64,7 @@ function Records({ type }: { readonly type: AssetType }) {
   const fields = ofThen.filter(({ name, list: isList }) => !isList && !SYSTEM_FIELDS.includes(name));
   // A record is opened as of the moment of its list.
   const moment: Moment = search.at === undefined ? {} : { at: search.at };
-  const columns: readonly Column<AnyRecord>[] = [
+  const [columns, choice] = useColumns<AnyRecord>(table, [
     ...fields.map((field, at) => columnOf(field, table, at, linkOf, moment)),
     ...(['created_at', 'updated_at'] as const).map((id) => ({
       id,
@@ -73,7 +73,7 @@ function Records({ type }: { readonly type: AssetType }) {
       isHidden: id === 'created_at',
       cell: (record: AnyRecord) => <When at={String(record[id])} />,
     })),
-  ];
+  ]);
   return (
     <Page
       title={type.label}
@@ -104,7 +104,7 @@ function Records({ type }: { readonly type: AssetType }) {
       }
     >
       {search.at !== undefined && <Past at={search.at} onNow={() => change({ at: undefined })} />}
-      <Filters fields={fields} search={search} onChange={change} />
+      <Filters fields={fields} search={search} onChange={change} columns={choice} />
       <Loaded query={list}>
         {({ data: rows, meta }) =>
           rows.length === 0 ? (
@@ -114,7 +114,6 @@ function Records({ type }: { readonly type: AssetType }) {
           ) : (
             <>
               <DataTable
-                name={table}
                 label={type.label}
                 columns={columns}
                 rows={rows as readonly AnyRecord[]}
@@ -171,10 +170,12 @@ type FiltersProps = {
   readonly fields: readonly AssetField[];
   readonly search: RecordsSearch;
   readonly onChange: (more: { readonly [name in keyof RecordsSearch]?: RecordsSearch[name] | undefined }) => void;
+  /** The choice of columns, behind the filters. */
+  readonly columns: ReactNode;
 };
 
 /** A field, how it is compared, and with what; those that are set stand below, each with its own button to remove it. */
-function Filters({ fields, search, onChange }: FiltersProps) {
+function Filters({ fields, search, onChange, columns }: FiltersProps) {
   const text = useText();
   const choices = fields.filter(({ filterable }) => filterable).map(({ name, label }) => ({ value: name, label }));
   const [field, setField] = useState(choices.find(({ value }) => value === 'name')?.value ?? choices[0]?.value ?? null);
@@ -239,6 +240,7 @@ function Filters({ fields, search, onChange }: FiltersProps) {
         <Button type="submit" variant="default">
           {text.common.search}
         </Button>
+        {columns}
       </Group>
       {Object.keys(filters).length > 0 && (
         <Group gap="xs">
