@@ -90,7 +90,7 @@ test('adds a webhook, sends a test, and opens what was sent and answered', async
 test('a webhook that fails is red in the list; what failed is found, counted and sent again', async () => {
   const { page } = window;
   const broken = await addWebhook(acme(), receiver.url('/broken'), { name: 'Broken', events: ['order.updated'] });
-  receiver.reply('/broken', () => ({ status: 500 }));
+  receiver.reply('/broken', (nth) => ({ status: nth === 1 ? 302 : 500 }));
   const { data } = await acme().list('dyn_stock_order');
   await acme().update('dyn_stock_order', String(data[0]?.id), { notes: 'changed' });
   await window.goto(`/webhooks/${broken.id}`, 'Broken');
@@ -117,6 +117,12 @@ test('a webhook that fails is red in the list; what failed is found, counted and
   await deliveries.getByRole('link').first().click();
   await page.getByRole('button', { name: 'Send again' }).click();
   await page.getByText('Delivered').first().waitFor();
+  await page.goBack();
+  await page.getByText('1. redirect (HTTP 302) is not followed').waitFor();
+  await page.evaluate("localStorage.setItem('console.language', 'nl')");
+  await page.reload();
+  await page.getByText('1. doorverwijzing (HTTP 302) wordt niet gevolgd').waitFor();
+  await page.evaluate("localStorage.setItem('console.language', 'en')");
 });
 
 test('adds a table of its own and a field to it', async () => {

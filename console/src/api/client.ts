@@ -4,6 +4,7 @@ import type { components, operations, paths } from '../../generated/schema';
 import { inLanguage, languageNow } from '../app/language';
 import { sessionWords, withNameInWords } from '../app/sessionWords';
 import labels from './labels.nl.json';
+import reasons from './reasons.nl.json';
 import refusals from './refusals.nl.json';
 
 export type Schemas = components['schemas'];
@@ -85,7 +86,9 @@ export async function answerOf<T>(request: Promise<Answer<T>>): Promise<{
   return { body: data as NonNullable<T>, tag: response.headers.get('ETag') };
 }
 
-const DUTCH = Object.entries(refusals).map(([english, dutch]) => [new RegExp(english, 'g'), dutch] as const);
+const DUTCH = Object.entries({ ...refusals, ...reasons }).map(
+  ([english, dutch]) => [new RegExp(english, 'g'), dutch] as const,
+);
 
 /** Labels of the standard tables and their fields, by the English ones. */
 export const DUTCH_LABELS = new Map(Object.entries(labels));
@@ -98,6 +101,12 @@ function inWords(sentence: string): string {
   const labelOf = (name: string) => DUTCH_LABELS.get(name.charAt(0).toUpperCase() + name.slice(1)) ?? name;
   return said.replace(/(?<=“)[^”]+/g, labelOf);
 }
+
+const DUTCH_REASONS = Object.entries(reasons).map(([en, nl]) => [new RegExp(`(?<=^|: )${en}$`), nl] as const);
+
+/** Why something was not delivered, as the service says it. What others say, such as the ERP, stays as it is. */
+export const reasonInWords = (reason: string): string =>
+  languageNow() === 'en' ? reason : DUTCH_REASONS.reduce((text, [en, nl]) => text.replace(en, nl), reason);
 
 /** It says less than the sentence behind it. */
 const TITLE = /^(?:Bad request|Forbidden|Not found|Conflict)\.$/;

@@ -3,7 +3,7 @@ import { Badge, Button, Group, Text } from '@mantine/core';
 import { type QueryKey, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { OrderRow } from '../api/client';
+import { type OrderRow, reasonInWords } from '../api/client';
 import { useRoles } from '../api/queries';
 import { type Column, DataTable, Pages, useColumns } from '../app/DataTable';
 import { useText, When, type Text as Words } from '../app/language';
@@ -191,7 +191,7 @@ const columnsOf = (queue: Queue, { orders, common }: Words, linkTo: LinkTo): rea
     sort: 'error_reason',
     isHidden: queue !== REFUSED,
     priority: 3,
-    cell: ({ error_reason }) => <Cut>{error_reason}</Cut>,
+    cell: ({ error_reason }) => <Cut>{error_reason?.map(reasonInWords)}</Cut>,
   },
   { id: 'lines', label: orders.lines, sort: 'lines', isNumber: true, cell: ({ lines }) => lines },
   {

@@ -2,7 +2,7 @@
 import { Alert, Anchor, Group, List, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { type AnyRecord, ApiError, type Order, type OrderProblem } from '../api/client';
+import { type AnyRecord, ApiError, type Order, type OrderProblem, reasonInWords } from '../api/client';
 import { useText } from '../app/language';
 import { Names, Value, valueText } from '../app/Rows';
 import { useLabels } from '../tables/Differences';
@@ -58,7 +58,7 @@ export function Notes({ reasons, problems }: NotesProps) {
     <>
       {reasons.length > 0 && (
         <Alert color="red" title={text.orders.reasons}>
-          <div className="text">{reasons.join('\n')}</div>
+          <div className="text">{reasons.map(reasonInWords).join('\n')}</div>
         </Alert>
       )}
       {problems.length > 0 && (

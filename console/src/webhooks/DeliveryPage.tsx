@@ -4,14 +4,14 @@ import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api, dataOf, type Schemas } from '../api/client';
+import { api, dataOf, reasonInWords, type Schemas } from '../api/client';
 import { useRoles } from '../api/queries';
 import { Act } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
 import { OrderLink } from '../orders/FieldInput';
-import { DeliveryStateBadge } from './SuccessByHour';
+import { DeliveryStateBadge, outcomeOf } from './SuccessByHour';
 
 const READ_EACH_MS = 3_000;
 
@@ -45,7 +45,7 @@ export function DeliveryPage() {
             <DeliveryStateBadge state={of.state} />
             <When at={of.requested_at} />
             {of.order_id !== null && <OrderLink id={of.order_id} />}
-            {of.reason !== null && <Text className="text">{of.reason}</Text>}
+            {of.reason !== null && <Text className="text">{reasonInWords(of.reason)}</Text>}
           </Group>
           {of.attempts.map((attempt) => (
             <Attempt key={attempt.attempt} path={path} attempt={attempt} />
@@ -77,7 +77,7 @@ function Attempt({ path, attempt }: AttemptProps) {
       <Stack gap="xs">
         <Group justify="space-between">
           <Text fw={600}>
-            {attempt.attempt}. {attempt.status ?? attempt.reason ?? '…'}
+            {attempt.attempt}. {outcomeOf(attempt)}
           </Text>
           <Text size="sm">
             <When at={attempt.started_at} long />
@@ -106,9 +106,6 @@ function Attempt({ path, attempt }: AttemptProps) {
             </Loaded>
           )}
         </details>
-        <Text size="sm" className="text">
-          {text.answer}: {attempt.status === null ? '' : `HTTP ${attempt.status}`} {attempt.reason}
-        </Text>
         {attempt.response_headers !== null && (
           <details>
             <summary>{answerHeaders}</summary>

@@ -1,7 +1,7 @@
 /** How deliveries of the last day ended and how long they took: at a glance, and hour by hour. */
 import { Badge, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { api, bodyOf, type Schemas } from '../api/client';
+import { api, bodyOf, reasonInWords, type Schemas } from '../api/client';
 import { readAll } from '../api/queries';
 import { Chart } from '../app/Chart';
 import { useNumber, useText } from '../app/language';
@@ -89,6 +89,10 @@ export function SuccessByHour({ webhookId }: { readonly webhookId: string }) {
     />
   );
 }
+
+/** Of an attempt: what the receiver answered, or why it did not. */
+export const outcomeOf = ({ status, reason }: Pick<Schemas['DeliveryAttempt'], 'status' | 'reason'>): string =>
+  reason === null ? (status === null ? '…' : `HTTP ${status}`) : reasonInWords(reason);
 
 const COLOURS = { open: 'gray', succeeded: 'green', failed: 'red' } as const;
 

@@ -11,7 +11,7 @@ import { useNumber, useText, When } from '../app/language';
 import { Listed, Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { OrderField, OrderLink } from '../orders/FieldInput';
-import { DeliveryStateBadge, deliveriesSince, MAX_DELIVERIES, SuccessByHour } from './SuccessByHour';
+import { DeliveryStateBadge, deliveriesSince, MAX_DELIVERIES, outcomeOf, SuccessByHour } from './SuccessByHour';
 import { EVENTS, type Webhook, WebhookForm, WebhookState } from './Webhooks';
 
 const READ_EACH_MS = 5_000;
@@ -233,7 +233,7 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
                   <DeliveryStateBadge key="state" state={delivery.state} />,
                   delivery.attempts.length,
                   last?.duration_ms == null ? '' : `${number(last.duration_ms)} ms`,
-                  last?.status ?? delivery.reason,
+                  outcomeOf(last ?? { status: null, reason: delivery.reason }),
                 ],
               };
             })}

@@ -2,7 +2,7 @@
 import { Badge, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { api, bodyOf, dataOf, type Schemas } from '../api/client';
+import { api, bodyOf, dataOf, reasonInWords, type Schemas } from '../api/client';
 import { useRoles, webhooksQuery } from '../api/queries';
 import { InputsDialog, Opens, type Secrets, useSecretOnce } from '../app/Dialogs';
 import { useText } from '../app/language';
@@ -75,7 +75,7 @@ export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
       <Badge color={webhook.enabled ? 'green' : 'red'}>{webhook.enabled ? text.enabled : text.disabled}</Badge>
       {webhook.disabled !== null && (
         <Text size="sm" className="text">
-          {webhook.disabled.reason}
+          {reasonInWords(webhook.disabled.reason)}
         </Text>
       )}
     </Group>

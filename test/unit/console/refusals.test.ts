@@ -11,7 +11,8 @@ test.each([
   expect(withNameInWords(sentence)).toBe(said);
 });
 
-const DUTCH = Object.entries<string>(JSON.parse(readFileSync('console/src/api/refusals.nl.json', 'utf8')));
+const dutchIn = (file: string) => Object.entries<string>(JSON.parse(readFileSync(`console/src/api/${file}`, 'utf8')));
+const DUTCH = ['refusals.nl.json', 'reasons.nl.json'].flatMap(dutchIn);
 /** Of a field, or of what there is; and what errors are made of: a message, or a message and a reason. */
 const REFUSAL =
   /^(?:must|is|has|names) .*\.$|^(?:The|This|There|An?) .*\b(?:cannot|must|field|no|already|taken|many|last|changed|needs)\b.*\.$/;
@@ -20,9 +21,14 @@ const MADE_OF =
 /** The console sends none of this, or it is for operators. */
 const FOR_PROGRAMS =
   /tenant(?! is | are)|link was|^The (?:key|number|item must|scope|client|token|session|parameter)|JSON|sync|POST|locale|UUID|Unicode|UTF-8|host|order model|array of obj|`next`|ZIP|this version|together with|order id|id of an event|none or some|not be null|no proof: \$|an array\.|1 item|RECORDS\} items|id \S+ is taken|stands in|stays with|has carried|validated here|[Cc]ursor|link to the next|each other|grant_type|client_|credentials|Master Data|given twice|If-Match|Idempotency-Key|console|METRICS|X-|nknown |not be after|a key that|not added|not in its order|no unique field|can be searched|malformed|at least one event|before it was added|name twice|dry_run|known ones|which table|eventTypes|not authenticated|here, which|has left|another event log|are changed at|: \$\{\w+\}$|MANY_KEYS|from and|be 1 to|event: |Cookie/;
-const ENGLISH_WORD = /\b(?:the|are|must|has|have|there|this|with|than|and|its|given|changed)\b/i;
+const ENGLISH_WORD =
+  /\b(?:the|are|must|has|have|there|this|with|than|and|its|given|changed|followed|found in|public|may|within|address|removed|attempts?|an)\b/i;
+/** Why something was not delivered, and where that is said. */
+const REASON =
+  /(?<=[`'])(?:no (?:answer|connection) w|more than|the (?:connection|name) |redirect|7 (?:is (?!no net)|may|was)|The [asrw]|All|Attempt|No a|webhook r|Disabled)[^`']*/g;
+const DELIVERING = ['httpsTransport', 'targetAddress', 'receiverLookup', 'deliver', '../domain/webhook/delivery'];
 
-test('each refusal that people meet is Dutch in Dutch', () => {
+test('each refusal that people meet is Dutch in Dutch, and each reason why something was not delivered', () => {
   const source = ['src/domain', 'src/commands', 'src/queries', 'src/api']
     .flatMap((place) =>
       readdirSync(place, { recursive: true, encoding: 'utf8' })
@@ -34,7 +40,12 @@ test('each refusal that people meet is Dutch in Dutch', () => {
   const made = [...source.matchAll(MADE_OF)].flatMap(([, message = '', reason = '']) => [message, reason]);
   const all = [...texts.filter((text) => REFUSAL.test(text)), ...made].filter((text) => !FOR_PROGRAMS.test(text));
   expect(new Set(all).size).toBeGreaterThan(90);
-  const said = all.map((text) => {
+  const reasons = DELIVERING.flatMap((file) => {
+    const code = readFileSync(`src/webhooks/${file}.ts`, 'utf8').replace(/\$\{[^}]*\}/g, '7');
+    return code.match(REASON) ?? [];
+  });
+  expect(reasons.length).toBeGreaterThan(20);
+  const said = [...all, ...reasons, 'Disabled by an admin.'].map((text) => {
     const field = /^(?:must|is|has|names) /.test(text) ? 'The field field ' : '';
     const sentence = field + text.replace(/\$\{.*?\}/gs, '7');
     return DUTCH.reduce((words, [from, to]) => words.replace(RegExp(from, 'g'), to), withNameInWords(sentence));
