@@ -318,8 +318,8 @@ export const en = {
       `${count} ${count === '1' ? 'delivery' : 'deliveries'} in 24 hours${percent === undefined ? '' : `, ${percent} % of those that ended succeeded`}`,
     notAll: 'There were more; these are the latest.',
     lastDay: 'Last 24 hours',
-    allDelivered: (count: number) => `${count} delivered`,
-    failedOf: (failed: number, of: number) => `${failed} of ${of} failed`,
+    allDelivered: (count: string) => `${count} delivered`,
+    failedOf: (failed: string, of: string) => `${failed} of ${of} failed`,
     p95: (ms: string) => `95 % took at most ${ms} ms`,
   },
   clients: {

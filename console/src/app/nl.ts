@@ -318,8 +318,8 @@ export const nl: Text = {
       `${count} ${count === '1' ? 'aflevering' : 'afleveringen'} in 24 uur${percent === undefined ? '' : `, ${percent} % van de beëindigde is gelukt`}`,
     notAll: 'Er waren er meer; dit zijn de laatste.',
     lastDay: 'Laatste 24 uur',
-    allDelivered: (count: number) => `${count} afgeleverd`,
-    failedOf: (failed: number, of: number) => `${failed} van ${of} mislukt`,
+    allDelivered: (count: string) => `${count} afgeleverd`,
+    failedOf: (failed: string, of: string) => `${failed} van ${of} mislukt`,
     p95: (ms: string) => `95 % duurde hoogstens ${ms} ms`,
   },
   clients: {

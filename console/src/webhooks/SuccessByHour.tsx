@@ -51,9 +51,10 @@ export function Health({ webhookId }: { readonly webhookId: string }) {
   const failed = count(day, 'failed');
   const ended = failed + count(day, 'succeeded');
   if (ended === 0) return <Text size="sm">{common.none}</Text>;
+  const orMore = day.length < MAX_DELIVERIES ? '' : '+';
   return (
     <Badge color={failed === 0 ? 'green' : failed === ended ? 'red' : 'orange'}>
-      {failed === 0 ? text.allDelivered(ended) : text.failedOf(failed, ended)}
+      {failed === 0 ? text.allDelivered(ended + orMore) : text.failedOf(failed + orMore, ended + orMore)}
     </Badge>
   );
 }
@@ -63,11 +64,12 @@ export function SuccessByHour({ webhookId }: { readonly webhookId: string }) {
   const number = useNumber();
   const deliveries = useLastDay(webhookId) ?? [];
   if (deliveries.length === 0) return null;
+  const oldest = deliveries.length < MAX_DELIVERIES ? 0 : Date.parse(deliveries.at(-1)?.requested_at ?? '');
   const thisHour = Math.floor(Date.now() / HOUR_MS);
   const hours = Array.from({ length: HOURS }, (_, n) => {
     const hour = thisHour - HOURS + 1 + n;
     const own = deliveries.filter(({ requested_at }) => Math.floor(Date.parse(requested_at) / HOUR_MS) === hour);
-    return { at: new Date(hour * HOUR_MS).toISOString(), own };
+    return { at: new Date(hour * HOUR_MS).toISOString(), own, isKnown: (hour + 1) * HOUR_MS > oldest };
   });
   const ended = deliveries.length - count(deliveries, 'open');
   const percent = ended === 0 ? undefined : Math.round((100 * count(deliveries, 'succeeded')) / ended);
@@ -76,7 +78,7 @@ export function SuccessByHour({ webhookId }: { readonly webhookId: string }) {
   const line = (state: 'succeeded' | 'failed', color: string) => ({
     label: text.state[state],
     color,
-    values: hours.map(({ own }) => count(own, state)),
+    values: hours.map(({ own, isKnown }) => (isKnown ? count(own, state) : null)),
   });
   const milliseconds = (ms: number) => `${number(ms)} ms`;
   const slow = { label: 'p95', color: 'indigo', show: milliseconds, values: hours.map(({ own }) => p95(own) ?? null) };
