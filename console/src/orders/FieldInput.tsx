@@ -307,11 +307,7 @@ export function OrderLink({ id, name }: { readonly id: string; readonly name?: s
   );
 }
 
-type OrderFieldProps = {
-  readonly label: string;
-  readonly value: string | undefined;
-  readonly onChange: (id: string | null) => void;
-};
+type OrderFieldProps = Pick<Props, 'label' | 'onChange'> & { readonly value: string | undefined };
 
 /** Finds an order by what people call it. */
 export function OrderField({ label, value, onChange }: OrderFieldProps) {

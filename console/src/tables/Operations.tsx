@@ -52,25 +52,23 @@ export function Operations() {
               { label: text.counts, isNumber: true },
               ...(isAdmin ? [{ label: common.actions }] : []),
             ]}
-            rows={operations.map(
-              ({ operation_id: id, kind, at, actor, batch_ids: batches, created, updated, deleted }) => ({
-                id,
-                cells: [
-                  <When key="at" at={at} />,
-                  <Badge key="kind">{text.kind[kind]}</Badge>,
-                  <bdi key="by">{actor.name ?? actor.id}</bdi>,
-                  batches.map((batch) => (
-                    <Link key={batch} to="/tables/$table/operations" params={{ table }} search={{ batch }}>
-                      <Cut>{batch}</Cut>
-                    </Link>
-                  )),
-                  `${number(created)} / ${number(updated)} / ${number(deleted)}`,
-                  kind !== 'undo' && (
-                    <Undo key="undo" of={{ table, id, name: `${text.kind[kind]} ${batches.join(', ')}` }} />
-                  ),
-                ],
-              }),
-            )}
+            rows={operations.map(({ operation_id: id, kind, actor, batch_ids: batches, ...of }) => ({
+              id,
+              cells: [
+                <When key="at" at={of.at} />,
+                <Badge key="kind">{text.kind[kind]}</Badge>,
+                <bdi key="by">{actor.name ?? actor.id}</bdi>,
+                batches.map((batch) => (
+                  <Link key={batch} to="/tables/$table/operations" params={{ table }} search={{ batch }}>
+                    <Cut>{batch}</Cut>
+                  </Link>
+                )),
+                `${number(of.created)} / ${number(of.updated)} / ${number(of.deleted)}`,
+                kind !== 'undo' && (
+                  <Undo key="undo" of={{ table, id, name: `${text.kind[kind]} ${batches.join(', ')}` }} />
+                ),
+              ],
+            }))}
           />
         )}
       </Listed>

@@ -1,5 +1,4 @@
 /** Adds a record to a reference table, changes it as it was shown, or deletes it; and the links of what records name. */
-
 import { useQueries, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';

@@ -158,15 +158,14 @@ function Found({ webhookId, backfill }: { readonly webhookId: string; readonly b
   );
 }
 
+type Filters = { readonly [name in 'state' | 'event' | 'order_id']?: string | undefined };
+
 function Deliveries({ webhook }: { readonly webhook: Webhook }) {
   const { webhooks: text, common, orders, activity } = useText();
   const number = useNumber();
   const { isAdmin } = useRoles();
-  const [filters, setFilters] = useState<{ readonly [name in 'state' | 'event' | 'order_id']?: string | undefined }>(
-    {},
-  );
-  const set = (name: keyof typeof filters) => (value: string | null) =>
-    setFilters({ ...filters, [name]: value ?? undefined });
+  const [filters, setFilters] = useState<Filters>({});
+  const set = (name: keyof Filters) => (value: string | null) => setFilters({ ...filters, [name]: value ?? undefined });
   const list = usePages(
     ['deliveries', webhook.id, filters],
     (cursor) => {
@@ -193,7 +192,7 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
         {choice(
           'state',
           common.status,
-          (['open', 'succeeded', 'failed'] as const).map((value) => ({ value, label: text.state[value] })),
+          Object.entries(text.state).map(([value, label]) => ({ value, label })),
         )}
         {choice('event', text.event, EVENTS)}
         <OrderField label={orders.one} value={filters.order_id} onChange={set('order_id')} />
