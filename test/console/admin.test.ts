@@ -35,6 +35,7 @@ test('adds an API client, whose secret is shown once and works, changes it, and 
   expect((await acme().requestToken(credentials)).status).toBe(200);
   await dialog.getByRole('button', { name: 'Close' }).last().click();
   const row = page.getByRole('row', { name: /onerror/ });
+  await row.getByText('Never').waitFor();
   await row.getByRole('button', { name: 'Edit' }).click();
   await page.getByLabel('write:reference_data').uncheck();
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();

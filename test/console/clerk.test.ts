@@ -80,6 +80,8 @@ test('corrects a line, looks up an item by typing, adds and removes lines, and l
   await acme().update('dyn_item', String(tea?.id), { ean: '8712345678906', base_unit_code_id, price: '4.5' });
   const { window, page } = await enter();
   await window.goto(`/orders/${orders[10]?.id}`, /PO-011/);
+  await page.getByText('Accuracy 93 %').waitFor();
+  await page.getByText(/^\d+ empty fields$/).waitFor();
   await page.getByLabel('Quantity, 1').fill('12');
   await window.choose('Item, 2', /Coffee beans/, 'coffee');
   await window.press('Escape');
@@ -213,7 +215,9 @@ test('filters a list, gives what is shown a name, comes back to it, and removes 
   const { window, page } = await enter();
   await acme().batch('dyn_party', [{ external_id: 'C2', name: 'Bakkerij Gouda' }]);
   const late = { buyer_customer_party_id: 'C2', delivery_date: '2020-01-06', accuracy: 0.7 };
-  const inTime = { delivery_date: '2999-01-06', accuracy: 0.9 };
+  const inTwoDays = new Date(Date.now() + 172_800_000);
+  const day = inTwoDays.toLocaleDateString('sv', { timeZone: 'Europe/Amsterdam' });
+  const inTime = { delivery_date: day, accuracy: 0.9 };
   for (const [customer_reference, more] of Object.entries({ 'LATE-1': {}, 'LATE-2': {}, 'IN-TIME': inTime }))
     await acme().create('dyn_stock_order', { ...late, customer_reference, ...more });
   await window.goto('/orders', 'To Validate');
@@ -232,10 +236,13 @@ test('filters a list, gives what is shown a name, comes back to it, and removes 
   // The choice stands beside the views: the filters are all that is between it and the list.
   expect((await page.getByRole('table').boundingBox())?.y).toBeLessThan(240);
   await page.getByRole('button', { name: 'Filters' }).click();
-  await page.getByRole('combobox', { name: 'Customer' }).fill('goda');
-  await page.getByRole('option', { name: /Bakkerij Gouda/ }).click();
-  await page.getByRole('combobox', { name: 'Accuracy at most' }).click();
-  await page.getByRole('option', { name: '80 %' }).click();
+  await page.getByLabel('Deliver on: to', { exact: true }).fill('07/01/2020');
+  await page.getByText('2 rows').waitFor();
+  await window.choose('State', 'Saved');
+  await page.getByText('Nothing matches').waitFor();
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await window.choose('Customer', /Bakkerij Gouda/, 'goda');
+  await window.choose('Accuracy at most', '80 %');
   await page.getByText('2 rows').waitFor();
   await window.choose('Problems', 'Without problems');
   await page.getByText('Nothing matches. Change or clear the filters.').waitFor();
@@ -330,9 +337,9 @@ test('rows of a sheet are pasted into the lines; a problem leads to its field an
 
 test('an order of 200 lines opens at once, and takes typing also in its last lines', async () => {
   const [like] = (await acme().list('dyn_order_line')).data;
-  const [item_id, unit_code_id] = [like?.item_id, like?.unit_code_id];
-  const lines = Array.from({ length: 200 }, (_, at) => ({ line_number: at + 1, quantity: at, item_id, unit_code_id }));
-  const order = await acme().create('dyn_stock_order', { customer_reference: 'LONG', lines });
+  const same = { item_id: like?.item_id, unit_code_id: like?.unit_code_id, unit_price: 2 };
+  const lines = Array.from({ length: 200 }, (_, at) => ({ ...same, line_number: at + 1, quantity: at }));
+  const order = await acme().create('dyn_stock_order', { customer_reference: 'LONG', currency_code: 'EUR', lines });
   const { window, page } = await enter();
   await window.goto('/orders', 'To Validate');
   // The time of the page's own thread: others have the machine as well.
@@ -353,6 +360,7 @@ test('an order of 200 lines opens at once, and takes typing also in its last lin
     );
     await page.getByLabel('Quantity, 200').waitFor();
   });
+  await page.getByText('Total EUR 39,800.00').waitFor();
   // What is out of sight is not drawn before it is reached.
   await page.getByRole('combobox', { name: 'Item, 100' }).focus();
   await window.press('Tab');

@@ -9,7 +9,7 @@ const { acme, enter } = useConsole();
 const statusOf = async (id = '') => (await acme().get('dyn_stock_order', id)).processing_status;
 const heading = (name: string) => window.page.getByRole('heading', { level: 1, name }).waitFor();
 const place = (text: string) => window.page.getByText(text, { exact: true }).waitFor();
-const open = (name: string) => window.page.getByRole('row', { name }).getByRole('link').click();
+const open = (name: string) => window.page.getByRole('cell', { name, exact: true }).click();
 const confirm = (name: string) => window.page.getByRole('dialog').getByRole('button', { name }).click();
 
 beforeAll(async () => {
@@ -67,16 +67,18 @@ test('goes on among the refused; shows what a colleague has open, and what is la
     await acme().update('dyn_stock_order', id, { processing_status: 'submit_failed', delivery_date: '2020-01-06' });
   const colleague = await enter(await addUser(acme(), 'validator', 'anna'));
   await colleague.goto(`/orders/${orders[1]?.id}`, /PO-002/);
-  await window.goto('/refused', 'Refused by the ERP');
+  // This one has another date.
+  await acme().update('dyn_stock_order', String(orders[4]?.id), { processing_status: 'submit_failed' });
+  await window.goto('/refused?to=2020-01-06&sort=-customer_reference', 'Refused by the ERP');
   const row = window.page.getByRole('row', { name: 'PO-002' });
   await row.getByText('Opened by anna Smit').waitFor();
   await row.getByText(/days ago/).waitFor();
   expect(await window.page.evaluate("getComputedStyle(document.querySelector('tr .late')).color")).toMatch(
     /^rgb\(2\d\d, \d\d, \d\d\)$/,
   );
-  await open('PO-001');
+  await open('PO-002');
   await place('1 of 2');
-  for (const name of ['PO-002', 'PO-001']) {
+  for (const name of ['PO-001', 'PO-002']) {
     await window.press('n');
     await heading(name);
   }
@@ -86,6 +88,11 @@ test('goes on among the refused; shows what a colleague has open, and what is la
 test('many orders are approved, validated or rejected; each that is not says why, and stays selected', async () => {
   const { page } = window;
   const { id } = await acme().create('dyn_stock_order', { customer_reference: 'PO-01X' });
+  for (const n of ['A', 'B', 'C']) await acme().create('dyn_stock_order', { customer_reference: n });
+  await window.goto('/orders', 'To Validate');
+  await page.getByLabel('Select all orders of this page').check();
+  await page.getByRole('button', { name: 'Select all 27 of this list' }).click();
+  await page.getByRole('button', { name: 'Approve 27 selected' }).waitFor();
   await window.goto('/orders?text=PO-01', 'To Validate');
   await page.getByLabel('Select all orders of this page').check();
   await acme().update('dyn_stock_order', String(orders[9]?.id), { processing_status: 'completed' });
@@ -106,6 +113,10 @@ test('many orders are approved, validated or rejected; each that is not says why
   await act('Reject', 'Reject', '1 done · 1 refused');
   await window.press('Escape');
   expect(await Promise.all([orders[10]?.id, id].map(statusOf))).toEqual(['submitted', 'rejected']);
+  // What was sent reads as text.
+  await window.goto(`/orders/${orders[10]?.id}`, /PO-011/);
+  await page.locator('[data-field="delivery_date"]').getByText('1 Dec 2026').waitFor();
+  expect(await page.getByRole('main').locator('input, textarea').count()).toBe(0);
 });
 
 test('a list that is too long for a sort says so once, and comes back', async () => {
