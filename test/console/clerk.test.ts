@@ -111,6 +111,11 @@ test('corrects a line, looks up an item by typing, adds and removes lines, and l
   await window.press('Control+s');
   const left = () => linesOf(orders[10]?.id);
   expect(await until(left, ({ length }) => length === 2)).toHaveLength(2);
+  for (let n = 0; n < 100; n++) await acme().update('dyn_stock_order', String(orders[10]?.id), { notes: `Door ${n}` });
+  await page.reload();
+  await received.getByText('Item: Black tea, 100 bags → Coffee beans 1 kg').waitFor();
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await page.getByText(/^First API client .*created/i).waitFor();
   await window.closeWithoutComplaint();
 });
 

@@ -1,17 +1,17 @@
 /** What happened to an order: for a clerk beside it, the newest first, and for an auditor as a page of its own. */
 import { Alert, Anchor, Group, Stack, Text, Timeline, Title } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { type QueryClient, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { memo, type ReactNode, useState } from 'react';
 import { kindOfEvent, useKindWords } from '../activity/words';
-import { api, bodyOf, dataOf, type Schemas } from '../api/client';
+import { type AssetType, api, bodyOf, dataOf, type Order, type Schemas } from '../api/client';
 import { usePages } from '../api/queries';
 import { useNumber, useText, When } from '../app/language';
 import { Listed, Loaded, Page } from '../app/Page';
 import { titleOf } from '../app/Rows';
 import { Changed, useLabels } from '../tables/Differences';
 import { DeliveryStateBadge } from '../webhooks/SuccessByHour';
-import { isSame } from './draft';
+import { changesOf, writtenOf } from './draft';
 import { nameOf } from './FieldInput';
 import { useProblemText } from './Problems';
 import { orderQuery } from './queue';
@@ -38,69 +38,71 @@ export function namesOfParts(order: object): PartNames {
   return names;
 }
 
-type Change = Schemas['FieldChange'];
-const READ_AT_ONCE = 100;
+const pageOfHistory = (orderId: string, page = 1) =>
+  bodyOf(
+    api.GET('/api/v1/platform/orders/{order_id}/history', {
+      params: { path: { order_id: orderId }, query: { page, perPage: 100 } as object },
+    }),
+  );
 
-/**
- * @returns the entries, the newest first; which values differ since a person changed the order first, and the names that its
- *   parts had before
- * @throws ApiError
- */
-async function readHistory(orderId: string) {
-  const path = { order_id: orderId };
-  const entries: Schemas['HistoryEntry'][] = [];
-  for (let [page, last] = [1, 1]; page <= last; page += 1) {
-    const query = { page, perPage: READ_AT_ONCE } as object;
-    const { data, meta } = await bodyOf(
-      api.GET('/api/v1/platform/orders/{order_id}/history', { params: { path, query } }),
-    );
-    entries.push(...data);
-    last = meta.last_page;
-  }
-  const first = entries.findIndex(({ actor, changes }, at) => at > 0 && actor.kind === 'user' && changes.length > 0);
-  const before = entries[first - 1];
-  if (before === undefined) return { entries: entries.toReversed(), changes: [], received: {} };
-  const changed = new Map<string, Change>();
-  for (const change of entries.slice(first).flatMap(({ changes }) => changes)) {
-    const key = `${change.table} ${change.id} ${change.field}`;
-    changed.set(key, { ...change, from: (changed.get(key) ?? change).from });
-  }
-  const changes = [...changed.values()]
-    .filter(({ from, to }) => !isSame(from, to))
-    .toSorted((one, other) => one.id.localeCompare(other.id));
-  const params = { path, query: { at: String(before.position) } };
+/** What differs since a person changed the order first, and the names that its parts had before. @throws ApiError */
+async function readReceived(client: QueryClient, order: Order, type: AssetType) {
+  const { data } = await pageOfHistory(order.id);
+  const first = data.findIndex(({ actor, changes }, at) => at > 0 && actor.kind === 'user' && changes.length > 0);
+  const before = data[first - 1];
+  if (before === undefined) return { changes: [], names: [] };
+  const params = { path: { order_id: order.id }, query: { at: String(before.position) } };
   const received = await dataOf(api.GET('/api/v1/platform/orders/{order_id}', { params }));
-  return { entries: entries.toReversed(), changes, received };
+  const changes = changesOf(order.id, received, order, await writtenOf(client, type));
+  return { changes, names: [...namesOfParts(received)] };
 }
 
-type Props = { readonly orderId: string; readonly names: PartNames };
+type Props = { readonly order: Order; readonly type: AssetType; readonly names: PartNames };
 
 /** What a person has changed, with its values as they came in; and below that who did what, and when. */
-export const OrderHistory = memo(({ orderId, names: now }: Props) => {
+export const OrderHistory = memo(({ order, type, names: now }: Props) => {
   const text = useText();
-  const read = useQuery({ queryKey: ['orders', 'history', orderId], queryFn: () => readHistory(orderId) });
+  const client = useQueryClient();
+  const received = useQuery({
+    queryKey: ['orders', 'received', order],
+    queryFn: () => readReceived(client, order, type),
+  });
+  // The oldest come first in the API: this begins with the last page, and goes back.
+  const read = useInfiniteQuery({
+    queryKey: ['orders', 'history', order.id],
+    queryFn: async ({ pageParam }) => {
+      const page = await pageOfHistory(order.id, pageParam);
+      const { last_page: last } = page.meta;
+      const newest = pageParam !== undefined || last === 1 ? page : await pageOfHistory(order.id, last);
+      return { ...newest, data: newest.data.toReversed() };
+    },
+    initialPageParam: undefined as number | undefined,
+    getNextPageParam: ({ meta }) => (meta.current_page > 1 ? meta.current_page - 1 : undefined),
+  });
+  const names = new Map([...(received.data?.names ?? []), ...now]);
   return (
-    <Loaded query={read}>
-      {({ entries, changes, received }) => {
-        const names = new Map([...namesOfParts(received), ...now]);
-        return (
-          <Stack gap="xs" mt="md">
-            {changes.length > 0 && (
-              <>
-                <Title order={2}>{text.orders.asReceived}</Title>
-                <Changes {...{ changes, orderId, names }} isOpen={changes.length <= SHOWN} />
-              </>
-            )}
-            <Title order={2}>{text.orders.history}</Title>
-            <Timeline bulletSize={12} lineWidth={2} active={entries.length}>
-              {entries.map((entry) => (
-                <Entry key={entry.id} entry={entry} orderId={orderId} names={names} />
-              ))}
-            </Timeline>
-          </Stack>
-        );
-      }}
-    </Loaded>
+    <Stack gap="xs" mt="md">
+      <Loaded query={received}>
+        {({ changes }) =>
+          changes.length > 0 && (
+            <>
+              <Title order={2}>{text.orders.asReceived}</Title>
+              <Changes {...{ changes, orderId: order.id, names }} isOpen={changes.length <= SHOWN} />
+            </>
+          )
+        }
+      </Loaded>
+      <Title order={2}>{text.orders.history}</Title>
+      <Listed list={read} none="">
+        {(entries) => (
+          <Timeline bulletSize={12} lineWidth={2} active={entries.length}>
+            {entries.map((entry) => (
+              <Entry key={entry.id} entry={entry} orderId={order.id} names={names} />
+            ))}
+          </Timeline>
+        )}
+      </Listed>
+    </Stack>
   );
 });
 
@@ -133,7 +135,7 @@ export function Entry({ entry, orderId, names, children }: EntryProps) {
 }
 
 type ChangesProps = Omit<EntryProps, 'entry' | 'children'> & {
-  readonly changes: readonly Change[];
+  readonly changes: readonly Schemas['FieldChange'][];
   readonly isOpen: boolean;
 };
 

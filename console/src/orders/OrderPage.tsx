@@ -1,7 +1,7 @@
 /** One order: its fields and lines as a form, the problems beside what they concern, and what a clerk does with it. */
 import { Button, Grid, Group, Paper, SimpleGrid, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useBlocker, useNavigate } from '@tanstack/react-router';
 import { useCallback, useMemo, useState } from 'react';
 import { ApiError, type AssetField, type AssetType, api, bodyOf, type Order } from '../api/client';
@@ -19,11 +19,12 @@ import {
   isChanged,
   mergeDraft,
   NO_DRAFT,
-  type PartNames,
   referenceOf,
+  SET_BY_OTHERS,
   withChoice,
   withField,
   writableFields,
+  writtenOf,
 } from './draft';
 import { DeliveryDate, Facts, OpenBy, StatusBadge } from './Facts';
 import { FieldInput } from './FieldInput';
@@ -36,8 +37,6 @@ import { nextOrder, type OrderSearch, orderQuery, queueOf, type Read, readOrder,
 const FIRST = ['customer_reference', 'delivery_date', 'buyer_customer_party_id'];
 /** What the order was made of, by the platform's id. */
 const SOURCE = 'order_inquiry_id';
-/** Not for a person to change: the service or the platform sets them. */
-const SET_BY_OTHERS = 'processing_status approved_at approved_by error_reason accuracy'.split(' ');
 
 export function OrderPage() {
   const { orderId } = getRouteApi('/orders/$orderId').useParams();
@@ -78,7 +77,8 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   const save = useMutation({
     mutationFn: async ({ status, sent }: { status: 'saved' | 'validated'; sent: Draft }) => {
       const headers = tag === null ? {} : { 'If-Match': tag };
-      const body = await bodyOfDraft(sent, (relationship) => partNames(client, orderType, relationship));
+      const { lists } = await writtenOf(client, orderType);
+      const body = bodyOfDraft(sent, lists);
       await bodyOf(
         api.PUT('/api/v1/platform/orders/{order_id}', {
           params: { path: { order_id: order.id } },
@@ -241,7 +241,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
         </Grid.Col>
         <Grid.Col span={{ base: 12, xl: 3 }}>
           {written.filter(({ name }) => name === SOURCE).map(input)}
-          <OrderHistory orderId={order.id} names={names} />
+          <OrderHistory order={order} type={orderType} names={names} />
         </Grid.Col>
       </Grid>
     </Page>
@@ -275,19 +275,6 @@ function useNeighbours(id: string) {
   };
   const place = row < 0 ? null : <Text size="sm">{text.orders.place(number(first + row + 1), number(total))}</Text>;
   return { next, place };
-}
-
-/** What a change of a list of parts sends. @throws ApiError */
-async function partNames(client: QueryClient, owner: AssetType, relationship: string): Promise<PartNames> {
-  const list = owner.relationships.find(({ name }) => name === relationship);
-  if (list === undefined) return { names: [], lists: {} };
-  const info = await client.fetchQuery(tableInfoQuery(list.table));
-  const lists = info.relationships.filter(({ kind }) => kind === 'has_many');
-  const inner = lists.map(async ({ name }) => [name, await partNames(client, info, name)] as const);
-  return {
-    names: writableFields(info, list.field).map(({ name }) => name),
-    lists: Object.fromEntries(await Promise.all(inner)),
-  };
 }
 
 const isConflict = (error: Error): boolean => error instanceof ApiError && error.status === 412;

@@ -1,5 +1,7 @@
 /** What a person has changed of an order and not saved yet: plain data, so that two versions can be merged. */
-import { type AnyRecord, ApiError, type AssetField, type AssetType } from '../api/client';
+import type { QueryClient } from '@tanstack/react-query';
+import { type AnyRecord, ApiError, type AssetField, type AssetType, type Schemas } from '../api/client';
+import { tableInfoQuery } from '../api/queries';
 import { NoNumber } from '../app/numberText';
 
 export type Fields = { readonly [field: string]: unknown };
@@ -50,39 +52,70 @@ export const partsIn = (list: unknown): readonly DraftPart[] =>
 const isDraftPart = (part: AnyRecord | DraftPart): part is DraftPart =>
   typeof part.key === 'string' && 'fields' in part;
 
-/** The writable fields of a list's parts, and of the lists that these have, by relationship. */
-export type PartNames = {
+/** The fields of a table that a person may write, and those of the lists of parts that its records have, by relationship. */
+export type Written = {
+  readonly table: string;
   readonly names: readonly string[];
-  readonly lists: { readonly [relationship: string]: PartNames };
+  readonly lists: { readonly [relationship: string]: Written };
 };
 
 /**
  * The body of the change: changed fields, and each changed list whole, as the API replaces lists.
- * @throws ApiError where a number could not be read; errors of `namesOf`
+ * @throws ApiError where a number could not be read
  */
-export async function bodyOfDraft(
-  draft: Draft,
-  namesOf: (relationship: string) => Promise<PartNames>,
-): Promise<Fields> {
-  const parts = Object.entries(draft.parts).map(async ([relationship, list]) => {
-    const names = await namesOf(relationship);
-    return [relationship, list.map((part) => bodyOfPart(part, names))] as const;
-  });
-  const body = { ...draft.fields, ...Object.fromEntries(await Promise.all(parts)) };
+export function bodyOfDraft(draft: Draft, lists: Written['lists']): Fields {
+  const body = { ...draft.fields, ...bodyOfLists(draft.parts, lists) };
   const unread = Object.fromEntries(noNumbersIn(body));
   if (Object.keys(unread).length > 0) throw new ApiError(422, Object.values(unread).join(', '), unread);
   return body;
 }
 
-const bodyOfPart = ({ id, fields }: DraftPart, { names, lists }: PartNames): Fields => ({
+const bodyOfPart = ({ id, fields }: DraftPart, { names, lists }: Written): Fields => ({
   ...(id === undefined ? {} : { id }),
   ...Object.fromEntries(names.flatMap((name) => (name in fields ? [[name, fields[name]]] : []))),
-  ...Object.fromEntries(
+  ...bodyOfLists(fields, lists),
+});
+
+const bodyOfLists = (fields: Fields, lists: Written['lists']): Fields =>
+  Object.fromEntries(
     Object.entries(lists).flatMap(([name, inner]) =>
       name in fields ? [[name, partsIn(fields[name]).map((part) => bodyOfPart(part, inner))]] : [],
     ),
-  ),
-});
+  );
+
+/** Not for a person to change: the service or the platform sets them. */
+export const SET_BY_OTHERS = 'processing_status approved_at approved_by error_reason accuracy'.split(' ');
+
+/** @param owner field that names whose part a record is @throws ApiError */
+export async function writtenOf(client: QueryClient, type: AssetType, owner = 'id'): Promise<Written> {
+  const names = writableFields(type, owner).map(({ name }) => name);
+  const parts = type.relationships.filter(({ kind }) => kind === 'has_many');
+  const lists = parts.map(async ({ name, table, field }) => {
+    const info = await client.fetchQuery(tableInfoQuery(table));
+    return [name, await writtenOf(client, info, field)] as const;
+  });
+  return {
+    table: type.name,
+    names: names.filter((name) => !SET_BY_OTHERS.includes(name)),
+    lists: Object.fromEntries(await Promise.all(lists)),
+  };
+}
+
+/** What differs between two versions of an order, by field: of itself, then of its parts. */
+export function changesOf(
+  id: string,
+  before: Fields,
+  now: Fields,
+  { table, names, lists }: Written,
+): readonly Schemas['FieldChange'][] {
+  const own = names.filter((field) => !isSame(before[field], now[field]));
+  const ofParts = Object.entries(lists).flatMap(([name, written]) => {
+    const [old, present] = [before, now].map((of) => new Map(partsIn(of[name]).map((part) => [part.key, part.fields])));
+    const keys = new Set([...(old?.keys() ?? []), ...(present?.keys() ?? [])]);
+    return [...keys].flatMap((key) => changesOf(key, old?.get(key) ?? {}, present?.get(key) ?? {}, written));
+  });
+  return [...own.map((field) => ({ table, id, field, from: before[field], to: now[field] })), ...ofParts];
+}
 
 /** What is no number, by its path. */
 const noNumbersIn = (

@@ -52,7 +52,7 @@ export function RecordForm({ type, read: opened = NEW, onClose }: Props) {
   const save = async () => {
     const path = { table: type.name, asset_id: record.id };
     try {
-      const body: object = await bodyOfDraft(draft, async () => ({ names: [], lists: {} }));
+      const body: object = bodyOfDraft(draft, {});
       await (isNew
         ? bodyOf(api.POST('/api/v1/platform/tables/{table}/assets', { params: { path }, body }))
         : bodyOf(api.PUT(PATH, { params: { path }, headers: unlessChanged(read), body })));
