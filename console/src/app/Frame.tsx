@@ -17,8 +17,8 @@ import {
 import { useDebouncedValue, useDisclosure } from '@mantine/hooks';
 import { Spotlight, type SpotlightActionData, spotlight } from '@mantine/spotlight';
 import { useQuery } from '@tanstack/react-query';
-import { Link, type LinkProps, useNavigate, useRouterState } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { Link, type LinkProps, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
+import { useState } from 'react';
 import icon from '../icon.svg';
 import { type Keys, useKeys } from './keys';
 import { languages, useLanguage } from './language';
@@ -53,11 +53,10 @@ type Props = {
   readonly actions?: readonly SpotlightActionData[];
   /** What the palette finds for a text. */
   readonly find: (text: string) => Promise<readonly Found[]>;
-  readonly children: ReactNode;
 };
 
 export function Frame(props: Props) {
-  const { title, groups, guide, person, ofPerson, keys, keyRows, actions = [], finds, find, children } = props;
+  const { title, groups, guide, person, ofPerson, keys, keyRows, actions = [], finds, find } = props;
   const { text, language, speak } = useLanguage();
   const { toggleColorScheme } = useMantineColorScheme();
   const [isMenuOpen, menu] = useDisclosure(false);
@@ -157,7 +156,9 @@ export function Frame(props: Props) {
           />
         </ScrollArea>
       </AppShell.Navbar>
-      <AppShell.Main id="content">{children}</AppShell.Main>
+      <AppShell.Main id="content">
+        <Outlet />
+      </AppShell.Main>
       <Modal opened={areKeysShown} onClose={help.close} title={text.keys.help}>
         <Facts label={text.keys.help} facts={allKeys.map(([key, meaning]) => [meaning, <Kbd key={key}>{key}</Kbd>])} />
       </Modal>

@@ -1,8 +1,7 @@
 /** The console of a tenant's people: the sign-in, the first change of the password, or the menu around each of their pages. */
 import { Center } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Outlet, useNavigate } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useNavigate } from '@tanstack/react-router';
 import { type AnyRecord, type AssetField, api, bodyOf, dataOf, type Role, type User } from '../api/client';
 import * as read from '../api/queries';
 import { useTakeBack } from '../orders/approveLater';
@@ -120,9 +119,7 @@ export function Console() {
             <PasswordForm isFirst />
           </Center>
         ) : (
-          <Shell user={user}>
-            <Outlet />
-          </Shell>
+          <Shell user={user} />
         )
       }
     </Loaded>
@@ -134,7 +131,7 @@ function SignedOut() {
   return <SignIn onUser={read.setSession} />;
 }
 
-function Shell({ user, children }: { readonly user: User; readonly children: ReactNode }) {
+function Shell({ user }: { readonly user: User }) {
   const { keys, menu, ...text } = useLanguage().text;
   const navigate = useNavigate();
   const tenant = useQuery(read.tenantQuery).data;
@@ -185,8 +182,6 @@ function Shell({ user, children }: { readonly user: User; readonly children: Rea
       keys={Object.fromEntries(go.map(([key, to]) => [key, goTo(to)]))}
       keyRows={[...go.map(([key, , name]) => [key, name] as const), ...Object.entries(keys.rows)]}
       actions={[...(user.roles.includes('admin') ? ofAdmin : []), ...ofTables]}
-    >
-      {children}
-    </Frame>
+    />
   );
 }

@@ -1,8 +1,8 @@
 /** The console of the operator: the session that a link opens, and the menu around each page. */
 import { Center, Code, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useState } from 'react';
+import { useNavigate, useRouterState } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
 import { useForgottenPages } from '../api/queries';
 import { Frame } from '../app/Frame';
 import { useLanguage } from '../app/language';
@@ -15,11 +15,7 @@ export function Operator() {
   const path = useRouterState({ select: ({ location }) => location.pathname });
   if (path === '/enter') return <Enter />;
   if (session === null) return <NoSession />;
-  return (
-    <OperatorFrame operator={session.operator}>
-      <Outlet />
-    </OperatorFrame>
-  );
+  return <OperatorFrame operator={session.operator} />;
 }
 
 /** Opens the session of the link in the address, which leaves the address. */
@@ -63,7 +59,7 @@ const PAGES = [
   ['g l', '/operator/log', 'log'],
 ] as const;
 
-function OperatorFrame({ operator, children }: { readonly operator: string; readonly children: ReactNode }) {
+function OperatorFrame({ operator }: { readonly operator: string }) {
   const { keys } = useLanguage().text;
   const { menu, opening, title } = useWords();
   const navigate = useNavigate();
@@ -102,8 +98,6 @@ function OperatorFrame({ operator, children }: { readonly operator: string; read
         ...PAGES.map(([keys, , name]) => [keys, menu[name]] as const),
         ...Object.entries(keys.rows).slice(0, 3),
       ]}
-    >
-      {children}
-    </Frame>
+    />
   );
 }
