@@ -228,10 +228,7 @@ export const FieldInput = memo((props: FieldProps) => {
   }
   const isNumber = field.type === 'Decimal' || field.type === 'Integer';
   if (isDisabled) return <FieldText label={isInGrid ? undefined : label} value={value} />;
-  const shared = {
-    ...(isInGrid ? { 'aria-label': label } : { label, required: field.required }),
-    error,
-  };
+  const shared = { ...(isInGrid ? { 'aria-label': label } : { label, required: field.required }), error };
   const Input = isInGrid ? CellInput : TextInput;
   const Long = !isInGrid && field.type === 'LongText' ? Textarea : Input;
   if (field.type === 'Date')

@@ -124,15 +124,11 @@ function Grid({ relationship: { field: owner }, path, parts, onChange, errors, i
   // biome-ignore lint/correctness/useExhaustiveDependencies: it is made again with each rendering
   const columns = useMemo(() => shown, [all, names]);
   const lists = useMemo(() => info.relationships.filter(({ kind }) => kind === 'has_many'), [info]);
-  const numbered = (present: readonly DraftPart[]) => {
-    const numbers = present.map(({ fields: { line_number: number } }) => Number(number) || 0);
-    const isNumbered = all.some(({ field }) => field.name === 'line_number');
-    return isNumbered ? { line_number: Math.max(0, ...numbers) + 1 } : {};
+  const isNumbered = all.some(({ field }) => field.name === 'line_number');
+  const newPart = (present: readonly DraftPart[], fields: DraftPart['fields'] = {}): DraftPart => {
+    const last = Math.max(0, ...present.map(({ fields: { line_number: number } }) => Number(number) || 0));
+    return { key: crypto.randomUUID(), fields: { ...fields, ...(isNumbered && { line_number: last + 1 }) } };
   };
-  const newPart = (present: readonly DraftPart[], fields: DraftPart['fields'] = {}): DraftPart => ({
-    key: crypto.randomUUID(),
-    fields: { ...fields, ...numbered(present) },
-  });
   const add = (fields: DraftPart['fields'] = {}) => {
     onChange((present) => [...present, newPart(present, fields)]);
     // The new row, as soon as it is there.

@@ -109,11 +109,8 @@ function Fields({ type, record, change }: FieldsProps) {
   };
   const own = type.fields.filter(({ name }) => !SYSTEM_FIELDS.includes(name));
   const retired = type.retired.filter(({ name }) => valueText(record[name]) !== '');
-  const facts = [
-    ...own.map(({ name, label }) => [label, shown(name)] as const),
-    ...retired.map(({ name, label }) => [`${label} (${text.retired})`, shown(name)] as const),
-  ];
-  return <Facts label={type.label} facts={facts} />;
+  const all = [...own, ...retired.map((field) => ({ ...field, label: `${field.label} (${text.retired})` }))];
+  return <Facts label={type.label} facts={all.map(({ name, label }) => [label, shown(name)])} />;
 }
 
 type Change = Schemas['RecordHistoryEntry'];
