@@ -91,13 +91,9 @@ test('corrects a line, looks up an item by typing, adds and removes lines, and l
   await window.screenshot('clerk-order');
   await page.getByRole('button', { name: /^Show \d+ empty columns$/ }).click();
   expect((await page.getByRole('combobox', { name: 'Item, 1' }).boundingBox())?.width).toBeGreaterThanOrEqual(320);
-  const asked: string[] = [];
-  page.once('dialog', (dialog) => {
-    asked.push(dialog.message());
-    void dialog.dismiss();
-  });
+  const asked = page.waitForEvent('dialog').then((dialog) => dialog.dismiss().then(() => dialog.message()));
   await page.getByRole('link', { name: 'Tables' }).click();
-  expect(asked).toEqual(['Leave without saving your changes?']);
+  expect(await asked).toBe('Leave without saving your changes?');
   await window.press('Control+s');
   await page.getByText('Saved.', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Save', exact: true }).and(page.locator(':disabled')).waitFor();
