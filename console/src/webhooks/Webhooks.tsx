@@ -109,7 +109,7 @@ export function WebhookForm({ webhook, onClose, onAdded }: FormProps) {
       title={webhook === undefined ? text.add : `${common.edit}: ${name || url}`}
       label={webhook === undefined ? common.add : common.save}
       inputs={[
-        { name: 'name', label: common.name },
+        { name: 'name', label: common.name, required: true },
         { name: 'url', label: text.url, required: true },
         { name: 'events', label: text.events, choices: EVENTS },
         { name: 'custom_data', label: text.customData, isLong: true },
