@@ -35,7 +35,7 @@ export function useColumns<Row>(name: string, columns: readonly Column<Row>[]) {
   const choice = (
     <Menu closeOnItemClick={false} position="bottom-end">
       <Menu.Target>
-        <Button variant="default" size="xs" ml="auto">
+        <Button variant="default" ml="auto">
           {text.common.columns}
         </Button>
       </Menu.Target>

@@ -45,7 +45,7 @@ export function DeliveryDate({ date, of, isBeside = false }: DeliveryDateProps) 
   );
   if (Number.isNaN(days)) return isBeside ? null : date;
   const isToDo = STILL_TO_DO.includes(of.processing_status);
-  const left = new Intl.RelativeTimeFormat(language, { numeric: 'auto' }).format(days, 'day');
+  const left = new Intl.RelativeTimeFormat(language, { numeric: 'auto' }).format(days, 'day').replaceAll(' ', '\u00a0');
   const Tag = isBeside ? 'small' : 'span';
   return (
     <Tag className={isToDo && days < 0 ? 'late' : ''}>
