@@ -216,8 +216,7 @@ test('filters a list, gives what is shown a name, comes back to it, and removes 
   const { window, page } = await enter();
   await acme().batch('dyn_party', [{ external_id: 'C2', name: 'Bakkerij Gouda' }]);
   const late = { buyer_customer_party_id: 'C2', delivery_date: '2020-01-06', accuracy: 0.7 };
-  const inTwoDays = new Date(Date.now() + 172_800_000);
-  const day = inTwoDays.toLocaleDateString('sv', { timeZone: 'Europe/Amsterdam' });
+  const day = new Date(Date.now() + 172_800_000).toLocaleDateString('sv', { timeZone: 'Europe/Amsterdam' });
   const inTime = { delivery_date: day, accuracy: 0.9 };
   for (const [customer_reference, more] of Object.entries({ 'LATE-1': {}, 'LATE-2': {}, 'IN-TIME': inTime }))
     await acme().create('dyn_stock_order', { ...late, customer_reference, ...more });
