@@ -130,6 +130,8 @@ test('the goods of a consignment are edited below it', async () => {
   await goods.getByLabel('Duplicate this line, 1').click();
   await goods.getByLabel('Product name, 2').fill('Tiles');
   await window.screenshot('clerk-transport');
+  const sign = await page.getByRole('button', { name: 'Calendar: Loading date, 1' }).boundingBox();
+  expect(sign?.x).toBeLessThan(500);
   await window.press('Control+s');
   await page.getByText('Saved.', { exact: true }).waitFor();
   const { data } = await hauler.list('dyn_goods', { sort: 'product_name' });
