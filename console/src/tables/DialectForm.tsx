@@ -22,7 +22,7 @@ export function DialectForm({ dialect, isBusy, onChange }: Props) {
   return (
     <Fieldset legend={text.dialect} disabled={isBusy}>
       <Text size="sm">{text.dialectWhy}</Text>
-      <Group align="end">
+      <Group align="end" mt="xs">
         <NumberInput
           label={text.header}
           w="10rem"

@@ -140,7 +140,7 @@ function Matched({ type, chosen: { file, dialect }, beginning }: MatchedProps) {
           id: `${at} ${column}`,
           cells: [
             <Cut key="column">{column}</Cut>,
-            <Cut key="values">{rows.map((cells) => readText(cells[at] ?? '', fields[at], dialect)).join(' · ')}</Cut>,
+            <Cut key="values">{rows.map((cells) => readText(cells[at] ?? '', fields[at], dialect))}</Cut>,
             <Select
               key="field"
               aria-label={`${text.imports.field}: ${column}`}
