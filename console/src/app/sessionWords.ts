@@ -34,9 +34,11 @@ export const sessionWords = {
   ],
 } as const;
 
+/** A field that names a record is called without `id`. */
+const FIELD = /^The (?:[\w.]+\.)?(\w+?)(?:(?<!account|category|external|inquiry|product|sales_order)_id)? field /;
 /** The service's sentences begin with names for programs: `The lines.0.item_id field is required.`, `at is in the future.` */
 export const withNameInWords = (sentence: string): string =>
   sentence
     .replace(/^(?:at|from|to) (?=is |must )/, 'The moment ')
     .replace(/^filter\[(\w+)\]\S* /, 'The $1 field ')
-    .replace(/^The (?:[\w.]+\.)?(\w+?)(?:_id)? field /, (_, name) => `The ${name.replaceAll('_', ' ')} field `);
+    .replace(FIELD, (_, name) => `The ${name.replaceAll('_', ' ')} field `);
