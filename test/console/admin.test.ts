@@ -19,6 +19,10 @@ afterEach(() => {
   expect(window.complaints.splice(0)).toEqual([]);
 });
 afterAll(() => receiver?.stop());
+async function speak(language: string): Promise<void> {
+  await window.page.getByRole('button', { name: 'Admin acme' }).click();
+  await window.page.getByRole('menuitem', { name: language }).click();
+}
 
 test('adds an API client, whose secret is shown once and works, changes it, and rotates it', async () => {
   const { page } = window;
@@ -121,17 +125,15 @@ test('a webhook that fails is red in the list; what failed is found, counted and
   await page.getByText('Delivered').first().waitFor();
   await page.goBack();
   await page.getByText('1. redirect (HTTP 302) is not followed').waitFor();
-  await page.evaluate("localStorage.setItem('console.language', 'nl')");
-  await page.reload();
+  await speak('Nederlands');
   await page.getByText('1. doorverwijzing (HTTP 302) wordt niet gevolgd').waitFor();
-  await page.evaluate("localStorage.setItem('console.language', 'en')");
+  await speak('English');
   // As if there were more of them than are looked at.
   const all = (await acme().platformData('GET', `/webhooks/${broken.id}/deliveries`)) as readonly object[];
   const json = { data: Array(100).fill(all.at(-1)), links: { next: '/?cursor=1' } };
   await page.route(/deliveries\?since/, (route) => route.fulfill({ json }));
   await window.goto('/webhooks', 'Webhooks');
   await row.getByText('500+ of 500+ failed').waitFor();
-  await page.unrouteAll();
 });
 
 test('adds a table of its own and a field to it', async () => {
@@ -196,10 +198,6 @@ test('names a table and its fields in Dutch; retires a field, which the past sti
   await window.screenshot('admin-labels');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
-  const speak = async (language: string) => {
-    await page.getByRole('button', { name: 'Admin acme' }).click();
-    await page.getByRole('menuitem', { name: language }).click();
-  };
   await speak('Nederlands');
   await page.getByRole('heading', { level: 1, name: 'Ritten' }).waitFor();
   await page.getByRole('columnheader', { name: 'Dag' }).waitFor();
@@ -236,6 +234,7 @@ test('filters a table by the address, and a link shows the same', async () => {
   await window.press('Enter');
   await page.getByText('1 row').waitFor();
   await page.getByRole('button', { name: 'Remove: Name contains coffee' }).waitFor();
+  expect((await page.getByRole('button', { name: 'Columns' }).boundingBox())?.y).toBeLessThan(180);
   const link = page.url();
   const other = await enter(acme().admin);
   await other.page.goto(link);
@@ -302,10 +301,8 @@ test('says how a file of an older spreadsheet is written, shows its values as re
   await page.getByText('2 new, 0 changed, 0 unchanged, 0 refused').waitFor();
   for (const [label, guess] of [
     ['Encoding', 'Windows-1252'],
-    ['Between cells', ';'],
     ['Row of the names', '2'],
     ['Numbers', '1250,75'],
-    ['Dates', '2026-01-31'],
     ['Words for true', 'true yes ja waar 1'],
   ] as const)
     expect(await page.getByLabel(label, { exact: true }).first().inputValue()).toBe(guess);

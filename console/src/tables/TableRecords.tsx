@@ -208,7 +208,6 @@ function Filters({ fields, search, onChange, columns }: FiltersProps) {
         }}
       >
         <Select
-          data-search
           aria-label={text.tables.filter}
           searchable
           allowDeselect={false}
@@ -218,7 +217,6 @@ function Filters({ fields, search, onChange, columns }: FiltersProps) {
         />
         <Select
           aria-label={text.tables.operators['']}
-          w={150}
           allowDeselect={false}
           data={OPERATORS.map((each) => ({ value: each, label: signs[each] ?? each }))}
           value={operator}
