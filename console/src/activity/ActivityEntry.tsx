@@ -128,7 +128,7 @@ export function Entries({ entries, onFilter }: EntriesProps) {
   return (
     <Rows
       label={text.title}
-      heads={[{ label: text.when }, { label: text.what }]}
+      heads={[text.when, text.what]}
       rows={entries.map((entry) => ({
         id: entry.id,
         cells: [

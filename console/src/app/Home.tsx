@@ -48,7 +48,7 @@ export function Home() {
           <Rows
             label={text.latest}
             none={<Empty action={<Link to="/archive">{menu.archive}</Link>}>{text.none}</Empty>}
-            heads={[text.customer, text.delivery, common.status].map((label) => ({ label }))}
+            heads={[text.customer, text.delivery, common.status]}
             rows={orders.map(({ id, customer, customer_reference: reference, delivery_date: date, ...order }, row) => ({
               id,
               cells: [

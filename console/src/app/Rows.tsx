@@ -5,10 +5,11 @@ import type { AnyRecord } from '../api/client';
 import { useLanguage, When } from './language';
 import { decimalMark, numberText } from './numberText';
 
-export type Head = { readonly label: string; readonly isNumber?: boolean; readonly isText?: boolean };
+type Head = { readonly label: string; readonly isNumber?: boolean; readonly isText?: boolean };
 type Props = {
   readonly label: string;
-  readonly heads: readonly Head[];
+  /** A label alone is of short texts. */
+  readonly heads: readonly (string | Head)[];
   readonly rows: readonly { readonly id: string; readonly cells: readonly ReactNode[] }[];
   readonly none?: ReactNode;
 };
@@ -19,12 +20,13 @@ const classOf = ({ isNumber, isText }: Head) =>
 /** It scrolls sideways where it is wider than the window, also by keys; on a phone each value has a line with its label. */
 export function Rows({ label, heads, rows, none }: Props) {
   if (rows.length === 0 && none !== undefined) return none;
+  const columns = heads.map((head) => (typeof head === 'string' ? { label: head } : head));
   return (
     <Table.ScrollContainer className="stacked" minWidth={500} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
       <Table aria-label={label}>
         <Table.Thead>
           <Table.Tr>
-            {heads.map((head) => (
+            {columns.map((head) => (
               <Table.Th key={head.label} {...classOf(head)}>
                 {head.label}
               </Table.Th>
@@ -34,7 +36,7 @@ export function Rows({ label, heads, rows, none }: Props) {
         <Table.Tbody>
           {rows.map(({ id, cells }) => (
             <Table.Tr key={id}>
-              {heads.map((head, at) => (
+              {columns.map((head, at) => (
                 <Table.Td key={head.label} data-label={head.label} {...classOf(head)}>
                   {cells[at]}
                 </Table.Td>

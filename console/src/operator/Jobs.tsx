@@ -32,7 +32,7 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
       {list.length > 0 && (
         <Rows
           label={jobs.title}
-          heads={[{ label: activity.what }, { label: tenants.state, isText: true }, { label: tables.by }]}
+          heads={[activity.what, { label: tenants.state, isText: true }, tables.by]}
           rows={list.map((job) => ({
             id: job.id,
             cells: [

@@ -68,12 +68,7 @@ export function Log() {
         {() => (
           <Rows
             label={menu.log}
-            heads={[
-              { label: place, isNumber: true },
-              { label: activity.when },
-              { label: log.stream },
-              { label: webhooks.event },
-            ]}
+            heads={[{ label: place, isNumber: true }, activity.when, log.stream, webhooks.event]}
             rows={events.map((each, n) => ({
               id: String(each.position),
               cells: [

@@ -183,7 +183,7 @@ export function Bulk({ orders, onDone }: BulkProps) {
               <ScrollArea.Autosize mah="50vh">
                 <Rows
                   label={text.one}
-                  heads={[{ label: text.reference }, { label: text.customer }, { label: common.status, isText: true }]}
+                  heads={[text.reference, text.customer, { label: common.status, isText: true }]}
                   rows={orders.map(({ id, customer_reference, customer }) => ({
                     id,
                     cells: [

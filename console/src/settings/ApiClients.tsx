@@ -40,12 +40,7 @@ export function ApiClients() {
           <Rows
             label={text.title}
             none={<Empty action={add}>{text.none}</Empty>}
-            heads={[
-              { label: common.name, isText: true },
-              { label: text.scopes },
-              { label: text.lastUsed },
-              { label: common.actions },
-            ]}
+            heads={[{ label: common.name, isText: true }, text.scopes, text.lastUsed, common.actions]}
             rows={clients.map((client) => ({
               id: client.client_id,
               cells: [

@@ -32,12 +32,7 @@ export function Users() {
         {(users) => (
           <Rows
             label={text.users.title}
-            heads={[
-              { label: text.common.name },
-              { label: text.signIn.email },
-              { label: text.users.roles },
-              { label: text.common.actions },
-            ]}
+            heads={[text.common.name, text.signIn.email, text.users.roles, text.common.actions]}
             rows={users.map((user) => ({
               id: String(user.id),
               cells: [

@@ -134,7 +134,7 @@ function Matched({ type, chosen: { file, dialect }, beginning }: MatchedProps) {
     <>
       <Rows
         label={text.imports.columns}
-        heads={[{ label: text.imports.column }, { label: text.imports.firstValues }, { label: text.imports.field }]}
+        heads={[text.imports.column, text.imports.firstValues, text.imports.field]}
         rows={names.map((column, at) => ({
           // Two columns may have one name.
           id: `${at} ${column}`,
@@ -270,9 +270,9 @@ function Result({ type, source, checked }: ResultProps) {
             label={text.refused(count)}
             heads={[
               { label: text.why, isText: true },
-              { label: text.field },
+              text.field,
               { label: text.howMany, isNumber: true },
-              { label: text.firstRows },
+              text.firstRows,
             ]}
             rows={groupsOf(refused)
               .slice(0, MAX_GROUPS)

@@ -45,12 +45,12 @@ export function Operations() {
           <Rows
             label={text.operations}
             heads={[
-              { label: activity.when },
-              { label: activity.what },
+              activity.when,
+              activity.what,
               { label: text.by, isText: true },
               { label: text.batch, isText: true },
               { label: text.counts, isNumber: true },
-              ...(isAdmin ? [{ label: common.actions }] : []),
+              ...(isAdmin ? [common.actions] : []),
             ]}
             rows={operations.map(({ operation_id: id, kind, actor, batch_ids: batches, ...of }) => ({
               id,

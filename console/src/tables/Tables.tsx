@@ -44,12 +44,7 @@ function TableList({ label, tables }: { readonly label: string; readonly tables:
   return (
     <Rows
       label={label}
-      heads={[
-        { label: text.one },
-        { label: text.records, isNumber: true },
-        { label: text.lastWritten },
-        { label: text.technicalName },
-      ]}
+      heads={[text.one, { label: text.records, isNumber: true }, text.lastWritten, text.technicalName]}
       rows={tables.map((table) => ({
         id: table.name,
         cells: [

@@ -207,10 +207,10 @@ function Deliveries({ webhook }: { readonly webhook: Webhook }) {
           <Rows
             label={text.deliveries}
             heads={[
-              { label: activity.when },
-              { label: text.event },
-              { label: orders.one },
-              { label: common.status },
+              activity.when,
+              text.event,
+              orders.one,
+              common.status,
               { label: text.attempts, isNumber: true },
               { label: text.duration, isNumber: true },
               { label: text.answer, isText: true },

@@ -41,10 +41,10 @@ export function Webhooks() {
             label={text.webhooks.title}
             none={<Empty action={add}>{text.webhooks.none}</Empty>}
             heads={[
-              { label: text.common.name },
+              text.common.name,
               { label: text.webhooks.events, isText: true },
-              { label: text.webhooks.lastDay },
-              { label: text.common.status },
+              text.webhooks.lastDay,
+              text.common.status,
             ]}
             rows={webhooks.map((webhook) => ({
               id: webhook.id,
