@@ -20,20 +20,16 @@ import { useService } from './useService.js';
 const SECRET = /zaandam/i;
 const REASON = 'Request 4711';
 
-let receiver: Receiver;
+const receiver = Receiver.ofTests();
 let engines: ProductionEngines | undefined;
 const { acme, service } = useService(async () => {
-  receiver = await Receiver.start();
   engines = isRepetition ? await startProductionEngines() : undefined;
   return {
     tenants: { acme: 'dyn_stock_order' },
     env: { ...engines?.env, ...quickDelivery(receiver), CHECKPOINT_MINUTES: '1' },
   };
 });
-afterAll(async () => {
-  await receiver.stop();
-  await engines?.dispose();
-});
+afterAll(() => engines?.dispose());
 
 /** Values of path parameters, several for those that name records. */
 const ids: { [parameter: string]: readonly string[] } = {

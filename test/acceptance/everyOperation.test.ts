@@ -5,15 +5,11 @@ import { Receiver } from './receiver.js';
 import { useService } from './useService.js';
 
 const EXAMPLES = 'src/api/openapi/answers.json';
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
-let receiver: Receiver | undefined;
-afterAll(() => receiver?.stop());
+const { service } = useService({ tenants: { acme: 'dyn_stock_order' } });
+const receiver = Receiver.ofTests();
 
 describe('on the engines of its own', () => {
-  const answers = everyOperation(async () => {
-    receiver = await Receiver.start();
-    return { service: run.service(), receiver };
-  });
+  const answers = everyOperation(async () => ({ service: service(), receiver }));
 
   it('and the answers are the examples of the document, which WRITE_EXAMPLES=yes writes', () => {
     const { getOpenApi: _, ...given } = Object.fromEntries([...answers].map(([id, body]) => [id, exampleOf(body)]));

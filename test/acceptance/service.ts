@@ -229,6 +229,13 @@ export class Service {
     }
   }
 
+  /** By another hand, in the embedded rows of acme. */
+  changeRows(statement: string): void {
+    const rows = openSqlite(join(this.dataDir, 'rows', 'acme.db'));
+    rows.exec(statement);
+    rows.close();
+  }
+
   async #end(signal: NodeJS.Signals): Promise<number | null> {
     if (this.#shared !== undefined)
       throw new Error('Other files of tests share this service: ask for one of your own.');

@@ -72,11 +72,10 @@ function seriesIn(text: string): ReadonlyMap<string, ReadonlySet<string>> {
 }
 
 describe('against the metrics of a service that has worked', () => {
-  let receiver: Receiver;
+  const receiver = Receiver.ofTests();
   let service: Service;
   let series: ReadonlyMap<string, ReadonlySet<string>>;
   beforeAll(async () => {
-    receiver = await Receiver.start();
     service = await startService({ tenants: { acme: 'dyn_stock_order' }, env: quickDelivery(receiver) });
     const acme = service.tenant('acme');
     receiver.reply('/slow', () => ({ status: 500 }));
@@ -92,10 +91,7 @@ describe('against the metrics of a service that has worked', () => {
     while (!isThere(scraped)) scraped = await service.metrics();
     series = seriesIn(scraped);
   });
-  afterAll(async () => {
-    await service?.dispose();
-    await receiver?.stop();
-  });
+  afterAll(() => service?.dispose());
 
   test.each(queries)('%s', (_, expr) => {
     const { metrics, grouped } = askedBy(expr);

@@ -7,12 +7,8 @@ import { Receiver } from '../acceptance/receiver.js';
 import { expectErrorBody } from '../acceptance/refusals.js';
 import { useService } from '../acceptance/useService.js';
 
-let receiver: Receiver;
+const receiver = Receiver.ofTests();
 const { acme } = useService({ tenants: { acme: 'dyn_stock_order' } });
-beforeAll(async () => {
-  receiver = await Receiver.start();
-});
-afterAll(() => receiver.stop());
 
 const STORIES = ['one', 'two', 'three', 'four', 'five', 'six'];
 const STORY = 'x'.repeat(65_000);

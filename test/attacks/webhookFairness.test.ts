@@ -9,15 +9,11 @@ const HANGING = 60;
 const BURST = 20;
 const LATER_MS = scaled(3_000);
 
-let receiver: Receiver;
-const run = useService(async () => {
-  receiver = await Receiver.start();
-  return {
-    tenants: { slow: 'dyn_stock_order', quick: 'dyn_stock_order', other: 'dyn_stock_order' },
-    env: quickDelivery(receiver),
-  };
-});
-afterAll(() => receiver.stop());
+const receiver = Receiver.ofTests();
+const run = useService(async () => ({
+  tenants: { slow: 'dyn_stock_order', quick: 'dyn_stock_order', other: 'dyn_stock_order' },
+  env: quickDelivery(receiver),
+}));
 
 async function approve(tenant: TenantClient): Promise<void> {
   const { order } = await validatedOrder(tenant);

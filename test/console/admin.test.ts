@@ -4,12 +4,9 @@ import { Receiver } from '../acceptance/receiver.js';
 import { useConsole, type Window } from './browser.js';
 import { addOrders } from './people.js';
 
-let receiver: Receiver;
+const receiver = Receiver.ofTests();
 let window: Window;
-const { acme, open, enter } = useConsole(async () => {
-  receiver = await Receiver.start();
-  return { env: quickDelivery(receiver) };
-});
+const { acme, open, enter } = useConsole(async () => ({ env: quickDelivery(receiver) }));
 
 beforeAll(async () => {
   await addOrders(acme(), 2);
@@ -18,7 +15,6 @@ beforeAll(async () => {
 afterEach(() => {
   expect(window.complaints.splice(0)).toEqual([]);
 });
-afterAll(() => receiver?.stop());
 async function speak(language: string): Promise<void> {
   await window.page.getByRole('button', { name: 'Admin acme' }).click();
   await window.page.getByRole('menuitem', { name: language }).click();

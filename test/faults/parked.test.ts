@@ -4,7 +4,6 @@
  * tenant is cannot be told from there on, so all of it is refused, also at the next start. The tenant can be deleted.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { openSqlite } from '#app/adapters/openSqlite.js';
 import { newId } from '#app/commands/clock.js';
 import { tableStream, tenantStream } from '#app/domain/streams.js';
 import { addWebhook, approvedOrder, quickDelivery } from '../acceptance/export.js';
@@ -16,25 +15,19 @@ import { type Service, startService } from '../acceptance/service.js';
 const LONG_WAITS = { REQUEST_TIMEOUT_MS: '120000', WRITE_WAIT_MS: '60000' };
 const FAST_MS = 5_000;
 
-let receiver: Receiver;
+const receiver = Receiver.ofTests();
 let service: Service;
 const acme = () => service.tenant('acme');
 const other = () => service.tenant('other');
-const change = (statement: string): void => {
-  const db = openSqlite(`${service.dataDir}/rows/acme.db`);
-  db.exec(statement);
-  db.close();
-};
 
 let position: number;
 beforeAll(async () => {
-  receiver = await Receiver.start();
   const tenants = { acme: 'dyn_stock_order', other: 'dyn_stock_order' } as const;
   service = await startService({ tenants, env: { ...LONG_WAITS, ...quickDelivery(receiver) } });
   await addWebhook(other(), receiver.url('/other'));
   await acme().create('dyn_item', { external_id: 'before', name: 'Tea' });
   await service.stop();
-  change(`CREATE TRIGGER lost BEFORE INSERT ON rows WHEN NEW.key = 'fits'
+  service.changeRows(`CREATE TRIGGER lost BEFORE INSERT ON rows WHEN NEW.key = 'fits'
     BEGIN SELECT RAISE(ABORT, 'The document is lost.'); END`);
   const lost = { id: newId(), fields: { external_id: 'fits', name: 'Coffee' } };
   ({ position } = await appendByHand(
@@ -45,10 +38,7 @@ beforeAll(async () => {
   ));
   await service.start();
 });
-afterAll(async () => {
-  await service.dispose();
-  await receiver.stop();
-});
+afterAll(() => service.dispose());
 
 let exported = 0;
 async function otherIsServed(key: string): Promise<void> {
@@ -118,7 +108,7 @@ test('what is parked goes on where it stood, after what was wrong is put right',
   const again = await service.cli('projections', 'retry', '--tenant', 'acme');
   expect(again).toMatchObject({ code: 0, stdout: expect.stringMatching(/^acme: tried again; /) });
 
-  change('DROP TRIGGER lost');
+  service.changeRows('DROP TRIGGER lost');
   await service.restart('kill');
   // A start has tried it again.
   while ((await acme().getList('dyn_item')).status !== 200) await wait(50);

@@ -73,20 +73,18 @@ const [title, start] = isRepetition ? ['on a double of EventStoreDB', onServer] 
 
 describe(`an older copy of the log is put back: ${title}`, () => {
   let engines: PutBackEngines;
-  let receiver: Receiver;
+  const receiver = Receiver.ofTests();
   let service: Service;
   let acme: TenantClient;
 
   beforeAll(async () => {
     engines = await start();
-    receiver = await Receiver.start();
     const env = { ...quickDelivery(receiver), ...engines.env };
     service = new Service(engines.dataDir, env);
     acme = await service.createTenant('acme', 'dyn_stock_order');
   });
   afterAll(async () => {
     await service?.dispose();
-    await receiver?.stop();
     await engines?.dispose();
   });
 

@@ -8,13 +8,11 @@ import { expectInvalid, expectRefused } from '../refusals.js';
 import { PLATFORM, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
-let receiver: Receiver;
-const { acme, service, tenant } = useService(async () => {
-  receiver = await Receiver.start();
-  const env = { ...quickDelivery(receiver), WEBHOOK_BACKOFF_MS: '50,3000' };
-  return { tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order', gone: 'dyn_stock_order' }, env };
-});
-afterAll(() => receiver.stop());
+const receiver = Receiver.ofTests();
+const { acme, service, tenant } = useService(async () => ({
+  tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order', gone: 'dyn_stock_order' },
+  env: { ...quickDelivery(receiver), WEBHOOK_BACKOFF_MS: '50,3000' },
+}));
 
 const credentials = z.looseObject({ client_id: z.string(), client_secret: z.string() });
 type Credentials = z.output<typeof credentials>;

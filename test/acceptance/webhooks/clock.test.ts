@@ -8,35 +8,27 @@ import { addWebhook, approvedOrder, quickDelivery, type Webhook } from '../expor
 import { askSession } from '../people.js';
 import { Receiver } from '../receiver.js';
 import { expectRefused } from '../refusals.js';
-import { type Service, startService } from '../service.js';
+import { useService } from '../useService.js';
 
 const HOURS_MS = 3_600_000;
 
-let receiver: Receiver;
-let service: Service;
+const receiver = Receiver.ofTests();
 let deliveredTo: Webhook;
-const acme = () => service.tenant('acme');
-const putClock = (aheadMs: number) => writeFile(`${service.dataDir}/clock`, String(aheadMs));
+const { acme, service } = useService(async () => ({
+  tenants: { acme: 'dyn_stock_order' },
+  env: {
+    ...quickDelivery(receiver),
+    WEBHOOK_BACKOFF_MS: '0,1000',
+    TOKEN_TTL_SECONDS: '86400',
+    DELIVERY_LOG_DAYS: '3',
+    NODE_OPTIONS: `--require ${fileURLToPath(new URL('../clock.cjs', import.meta.url))}`,
+  },
+}));
+const putClock = (aheadMs: number) => writeFile(`${service().dataDir}/clock`, String(aheadMs));
 
 beforeAll(async () => {
-  receiver = await Receiver.start();
-  const clock = fileURLToPath(new URL('../clock.cjs', import.meta.url));
-  service = await startService({
-    tenants: { acme: 'dyn_stock_order' },
-    env: {
-      ...quickDelivery(receiver),
-      WEBHOOK_BACKOFF_MS: '0,1000',
-      TOKEN_TTL_SECONDS: '86400',
-      DELIVERY_LOG_DAYS: '3',
-      NODE_OPTIONS: `--require ${clock}`,
-    },
-  });
   await putClock(2 * HOURS_MS);
-  await service.restart();
-});
-afterAll(async () => {
-  await service.dispose();
-  await receiver.stop();
+  await service().restart();
 });
 
 it('an order reaches webhooks that were made, changed or enabled while the clock was ahead', async () => {
@@ -52,7 +44,7 @@ it('an order reaches webhooks that were made, changed or enabled while the clock
   for (const path of ['/made', '/changed', '/enabled', '/tried']) await receiver.received(path, 1);
 
   await putClock(0);
-  await service.restart();
+  await service().restart();
   await receiver.received('/tried', 2);
   await approvedOrder(acme());
   for (const path of ['/made', '/changed', '/enabled']) await receiver.received(path, 2);
@@ -68,7 +60,7 @@ it('an Idempotency-Key stands for its first request for a day, then for a new on
   const [first, again] = [await send(), await send()];
   expect([again.text, again.headers['idempotency-replayed']]).toEqual([first.text, 'true']);
   await putClock((IDEMPOTENCY_KEY_HOURS + 1) * HOURS_MS);
-  await service.restart();
+  await service().restart();
   // The token is of a time when the clock was ahead.
   const later = await send();
   expect(later.status).toBe(201);
@@ -87,8 +79,8 @@ it('a first password is good for seven days, a token for TOKEN_TTL_SECONDS, a de
   const invited = await byAdmin('/users', user);
   expect((await askSession(acme(), email, invited.password)).status).toBe(200);
   await putClock(25 * HOURS_MS + 7 * 24 * HOURS_MS);
-  await service.restart();
-  await expectRefused(service, 401, () => acme().getList('dyn_item'));
+  await service().restart();
+  await expectRefused(service(), 401, () => acme().getList('dyn_item'));
   const late = await askSession(acme(), email, invited.password);
   expect(late).toMatchObject({ status: 401, body: { error: expect.stringContaining('ask an admin') } });
   const { password } = await byAdmin(`/users/${invited.id}/password`, {});
