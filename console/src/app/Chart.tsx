@@ -5,7 +5,7 @@ import { localeOf, useLanguage } from './language';
 
 type Props = {
   readonly label: string;
-  /** As the API has them, the oldest first, equally far apart. */
+  /** As the API has them, the oldest first. */
   readonly times: readonly string[];
   readonly show: Show;
   /** One that is called as all of them is the chart's subject. */
@@ -25,8 +25,12 @@ export function Chart({ label, times, show, lines }: Props) {
   const here = Math.min(pointed ?? last, last);
   const scales = new Map<Show, number>();
   for (const { values, show: own = show } of lines)
-    scales.set(own, Math.max(scales.get(own) ?? 0, ...values.map((value) => value ?? 0)));
-  const x = (at: number) => (WIDTH * at) / Math.max(1, last);
+    for (const value of values) if (value !== null) scales.set(own, Math.max(scales.get(own) ?? 0, value));
+  const moments = times.map((time) => Date.parse(time));
+  const [begin, end] = [moments[0] ?? 0, moments[last] ?? 0];
+  // Where no points are, the service was down.
+  const x = (at: number) => (WIDTH * ((moments[at] ?? 0) - begin)) / Math.max(1, end - begin);
+  const pointer = pointed === undefined ? '' : `M${x(here)} 0V${HEIGHT}`;
   const path = ({ values, show: own = show }: Line) => {
     if (!values.some(Boolean)) return [];
     const y = (value: number) => HEIGHT - (HEIGHT - 1) * (value / (scales.get(own) || 1));
@@ -36,7 +40,8 @@ export function Chart({ label, times, show, lines }: Props) {
   const timeOf = (at: number) =>
     new Date(times[at] ?? Date.now()).toLocaleTimeString(localeOf(language), { hour: '2-digit', minute: '2-digit' });
   const said = lines.map((line) => `${line.label} ${textAt(line, last)}`).join(', ');
-  const highest = `${text.common.highest} ${[...scales].map(([own, most]) => own(most)).join(', ')}`;
+  const most = [...scales].map(([own, value]) => own(value)).join(', ');
+  const highest = most === '' ? text.common.unknown : `${text.common.highest} ${most}`;
   return (
     <Paper withBorder p="sm" pb={4}>
       <Text size="sm">{label}</Text>
@@ -61,11 +66,13 @@ export function Chart({ label, times, show, lines }: Props) {
         preserveAspectRatio="none"
         onPointerMove={({ clientX, currentTarget }) => {
           const { left, width } = currentTarget.getBoundingClientRect();
-          setPointed(Math.max(0, Math.round(((clientX - left) / width) * last)));
+          const moment = begin + ((clientX - left) / width) * (end - begin);
+          const at = moments.findLastIndex((each) => each <= moment);
+          setPointed(Math.max(0, at));
         }}
         onPointerLeave={() => setPointed(undefined)}
       >
-        <path d={`M0 ${HEIGHT}H${WIDTH}M${x(here)} 0V${HEIGHT}`} stroke="var(--mantine-color-default-border)" />
+        <path d={`M0 ${HEIGHT}H${WIDTH}${pointer}`} stroke="var(--mantine-color-default-border)" />
         {lines.map((line) => (
           <path
             key={line.label}

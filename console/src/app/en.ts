@@ -51,6 +51,7 @@ export const en = {
     past: 'You see the past, as it was at',
     backToNow: 'Back to now',
     highest: 'highest',
+    unknown: 'not known yet',
   },
   menu: {
     label: 'Main menu',

@@ -51,6 +51,7 @@ export const nl: Text = {
     past: 'U ziet het verleden, zoals het was op',
     backToNow: 'Terug naar nu',
     highest: 'hoogste',
+    unknown: 'nog niet bekend',
   },
   menu: {
     label: 'Hoofdmenu',
