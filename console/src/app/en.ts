@@ -370,7 +370,7 @@ export const en = {
     burst: 'At once',
     default: 'Use the default of the installation',
     quotas: 'Use of the quotas',
-    quota: { log_bytes: 'Event log, bytes', records: 'Records' },
+    quota: { log_bytes: 'Event log', records: 'Records' },
     noLimit: 'no limit',
   },
   activity: {

@@ -93,10 +93,8 @@ export function When({ at, long = false }: { readonly at: string | null | undefi
   if (isDay)
     return <time dateTime={at}>{date.toLocaleDateString(locale, { dateStyle: 'medium', timeZone: 'UTC' })}</time>;
   const isToday = !long && Date.now() - date.getTime() < DAY_MS && date.getDate() === new Date().getDate();
-  const shown = date.toLocaleString(
-    locale,
-    isToday ? { timeStyle: long ? 'medium' : 'short' } : { dateStyle: 'medium', timeStyle: long ? 'medium' : 'short' },
-  );
+  const timeStyle = long ? 'medium' : 'short';
+  const shown = date.toLocaleString(locale, isToday ? { timeStyle } : { dateStyle: 'medium', timeStyle });
   return (
     <time dateTime={date.toISOString()} title={exact(date)}>
       {shown}
@@ -107,4 +105,20 @@ export function When({ at, long = false }: { readonly at: string | null | undefi
 export function useNumber(): (value: number | null | undefined) => string {
   const { language } = useLanguage();
   return (value) => (value === null || value === undefined ? '' : new Intl.NumberFormat(language).format(value));
+}
+
+const UNITS = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const;
+
+/** Bytes in the largest unit of which there is one. */
+export function useSize(): (bytes: number) => string {
+  const { language } = useLanguage();
+  return (bytes) => {
+    const at = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
+    return new Intl.NumberFormat(language, {
+      style: 'unit',
+      unit: UNITS[at] ?? 'byte',
+      unitDisplay: 'short',
+      maximumFractionDigits: 1,
+    }).format(bytes / 1_000 ** at);
+  };
 }

@@ -370,7 +370,7 @@ export const nl: Text = {
     burst: 'Tegelijk',
     default: 'Standaard van de installatie gebruiken',
     quotas: 'Gebruik van de quota',
-    quota: { log_bytes: 'Gebeurtenissenlog, bytes', records: 'Records' },
+    quota: { log_bytes: 'Gebeurtenissenlog', records: 'Records' },
     noLimit: 'geen limiet',
   },
   activity: {

@@ -3,12 +3,12 @@ import { Alert, Group, SegmentedControl, SimpleGrid, Stack, Text } from '@mantin
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Chart } from '../app/Chart';
-import { useNumber, When } from '../app/language';
+import { useNumber, useSize, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
 import { Jobs, ParkedList } from './Jobs';
 import { historyQuery, overviewQuery, type Schemas } from './queries';
-import { useSize, useWords } from './words';
+import { useWords } from './words';
 
 export function Overview() {
   const { menu, overview } = useWords();

@@ -1,17 +1,18 @@
 /** The tenants of the installation by name, a new one, and one of them: how it fares, what it uses, and work on its rows. */
-import { Badge, Group, Progress, Stack, Text } from '@mantine/core';
+import { Badge, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { dataOf } from '../api/client';
 import { type Column, DataTable } from '../app/DataTable';
 import { InputsDialog, Opens, useSecretOnce } from '../app/Dialogs';
-import { useNumber, useText } from '../app/language';
+import { useNumber, useSize, useText } from '../app/language';
 import { Listed, Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
 import { SearchField } from '../app/SearchField';
+import { Quotas } from '../settings/Tenant';
 import { Jobs, ParkedList } from './Jobs';
-import { api, type Schemas, type Tenant, tenantQuery, useTenants } from './queries';
-import { useSize, useWords } from './words';
+import { api, type Tenant, tenantQuery, useTenants } from './queries';
+import { useWords } from './words';
 
 export function Tenants() {
   const { menu, tenants } = useWords();
@@ -115,25 +116,13 @@ function NewTenant() {
 export function TenantPage() {
   const { tenants } = useWords();
   const text = useText();
-  const [number, size] = [useNumber(), useSize()];
+  const number = useNumber();
   const { tenant } = getRouteApi('/operator/tenants/$tenant').useParams();
-  const names: { readonly [quota: string]: string } = text.tenant.quota;
   const log = (
     <Link to="/operator/log" search={{ stream: `tenant-${tenant}` }}>
       {tenants.log}
     </Link>
   );
-  const quotaFact = ([quota, { used, limit }]: [string, Schemas['QuotaUse']]) => {
-    const show = quota === 'log_bytes' ? size : number;
-    const [share, of] = limit === null ? [0, text.tenant.noLimit] : [(100 * (used ?? 0)) / limit, show(limit)];
-    return [
-      tenants.quotaOf(names[quota] ?? quota),
-      <div key={quota}>
-        {used === null ? tenants.unknown : text.orders.place(show(used), of)}
-        <Progress aria-label={names[quota]} value={share} color={share >= 90 ? 'red' : 'indigo'} />
-      </div>,
-    ] as const;
-  };
   return (
     <Page title={tenant} actions={log}>
       <Loaded query={useQuery(tenantQuery(tenant))}>
@@ -151,9 +140,9 @@ export function TenantPage() {
                 [text.users.title, number(found.users)],
                 [text.clients.title, number(found.clients)],
                 [text.webhooks.title, number(found.webhooks)],
-                ...Object.entries(found.quotas).map(quotaFact),
               ]}
             />
+            <Quotas quotas={found.quotas} />
             <Jobs tenant={tenant} />
           </Stack>
         )}

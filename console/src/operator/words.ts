@@ -1,4 +1,4 @@
-/** The words of the operator's pages, apart from those of a tenant's people, whose first screen they must not slow; and sizes. */
+/** The words of the operator's pages, apart from those of a tenant's people, whose first screen they must not slow. */
 import { inLanguage, useLanguage } from '../app/language';
 
 /** In English and Dutch. */
@@ -55,8 +55,6 @@ const WORDS = {
     behind: [(seconds: string) => `${seconds} s behind`, (seconds: string) => `${seconds} s achter`],
     parked: ['parked', 'geparkeerd'],
     size: ['In the log', 'In het log'],
-    quotaOf: [(quota: string) => `Quota: ${quota}`, (quota: string) => `Quotum: ${quota}`],
-    unknown: ['not known yet', 'nog niet bekend'],
     log: ['Its events', 'De gebeurtenissen'],
   },
   parked: {
@@ -108,19 +106,3 @@ const WORDS = {
 } as const;
 
 export const useWords = () => inLanguage(WORDS, useLanguage().language);
-
-const UNITS = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const;
-
-/** Bytes in the largest unit of which there is one. */
-export function useSize(): (bytes: number) => string {
-  const { language } = useLanguage();
-  return (bytes) => {
-    const at = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
-    return new Intl.NumberFormat(language, {
-      style: 'unit',
-      unit: UNITS[at] ?? 'byte',
-      unitDisplay: 'short',
-      maximumFractionDigits: 1,
-    }).format(bytes / 1_000 ** at);
-  };
-}

@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { tenantQuery, useRoles } from '../api/queries';
 import { Act } from '../app/Dialogs';
-import { useNumber, useText } from '../app/language';
+import { useNumber, useSize, useText } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { useLabels } from '../tables/Differences';
 
@@ -47,7 +47,7 @@ export function TenantSettings() {
                 removal={text.default}
               />
             </SimpleGrid>
-            <Quotas tenant={tenant} />
+            <Quotas quotas={tenant.quotas} />
           </>
         )}
       </Loaded>
@@ -103,24 +103,28 @@ function SettingForm({ title, why, fields, values, recommended = {}, save, remov
   );
 }
 
-function Quotas({ tenant }: { readonly tenant: Tenant }) {
-  const text = useText().tenant;
-  const number = useNumber();
-  const quotas = Object.entries(tenant.quotas) as [keyof Tenant['quotas'], Schemas['QuotaUse']][];
+export function Quotas({ quotas }: Pick<Tenant, 'quotas'>) {
+  const { common, orders, tenant: text } = useText();
+  const [number, size] = [useNumber(), useSize()];
+  const all = Object.entries(quotas) as [keyof Tenant['quotas'], Schemas['QuotaUse']][];
+  const shown = (name: string, count: number) => (name === 'log_bytes' ? size : number)(count);
   return (
     <Paper withBorder p="md" component="section" aria-label={text.quotas}>
       <Title order={2} mb="sm">
         {text.quotas}
       </Title>
       <SimpleGrid cols={{ base: 1, sm: 2, md: 3 }}>
-        {quotas.map(([name, { limit, used }]) => (
-          <div key={name}>
-            <Text size="sm">
-              {text.quota[name]}: {number(used)} / {limit === null ? text.noLimit : number(limit)}
-            </Text>
-            {limit !== null && <Progress value={(100 * (used ?? 0)) / limit} aria-label={text.quota[name]} />}
-          </div>
-        ))}
+        {all.map(([name, { limit, used }]) => {
+          const [share, of] = limit === null ? [0, text.noLimit] : [(100 * (used ?? 0)) / limit, shown(name, limit)];
+          return (
+            <div key={name}>
+              <Text size="sm">
+                {text.quota[name]}: {used === null ? common.unknown : orders.place(shown(name, used), of)}
+              </Text>
+              <Progress value={share} color={share >= 90 ? 'red' : 'indigo'} aria-label={text.quota[name]} />
+            </div>
+          );
+        })}
       </SimpleGrid>
     </Paper>
   );
