@@ -27,6 +27,8 @@ test('finds who wiped the items, and which they were', async () => {
   before = nextSecond.toLocaleString('sv', { timeZone: 'Europe/Amsterdam' }).replace(' ', 'T');
   await acme().batch('dyn_item', [{ external_id: 'I9', name: 'Last one', _batch_id: 'b' }]);
   await acme().cleanUp('dyn_item', 'b');
+  const headings = page.getByRole('heading', { level: 2 });
+  expect(await headings.allInnerTexts()).toEqual(['Activity', 'Latest orders']);
   await window.goto('/activity?kind=table.clean_up&table=dyn_item', 'Activity');
   await page.getByText('0 created, 0 updated, 2 deleted').waitFor();
   await window.screenshot('auditor-activity');

@@ -42,6 +42,16 @@ const CUT_TEXTS = `[...document.querySelectorAll('header *, nav *, main *')].fla
   return mayScroll || isWhole || each.scrollWidth <= each.clientWidth + 1 ? [] : ['cut: ' + text.slice(0, 80)];
 })`;
 
+/** What is beside a page on a wide screen. */
+const UNUSED = `innerWidth - document.querySelector('main > *').getBoundingClientRect().right`;
+
+/** The texts of the console that its Dutch has in other words. */
+const textsOf = (language: string): readonly string[] =>
+  [...readFileSync(`console/src/app/${language}.ts`, 'utf8').matchAll(/'([^'\n]{4,})'/g)].map(([, text = '']) => text);
+const ENGLISH = textsOf('en').filter((text) => !textsOf('nl').includes(text));
+/** What no Dutch text has, and names in the API have only between their points and lines. */
+const ENGLISH_WORD = /(?<![\w.:/-])(?:the|and|with|for|by|created|changed|added|approved|deleted|failed)(?![\w.:/-])/i;
+
 /** It talks to nobody but the service. */
 const ALONE = [
   '--no-sandbox',
@@ -214,6 +224,8 @@ export class Window {
         if (view > 0) continue;
         for (const [label, barriersOfIt] of await this.dialogBarriers(at === 0 ? ['?', 'Control+k'] : keys))
           add(`${place}: ${label}`, barriersOfIt);
+        const unused = await this.page.evaluate<number>(UNUSED);
+        if (unused > 100) found.push(`${unused} pixels are empty`);
       }
     }
     return barriers;

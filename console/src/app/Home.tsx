@@ -1,5 +1,5 @@
 /** The first page, by the roles of the person: figures that lead to what waits, and what came last. */
-import { Paper, Text, Title } from '@mantine/core';
+import { Paper, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -10,7 +10,7 @@ import { DeliveryDate, StatusBadge } from '../orders/Facts';
 import { overdue, placeOf, readQueue, TO_VALIDATE } from '../orders/queue';
 import { Health } from '../webhooks/SuccessByHour';
 import { useText, When } from './language';
-import { Empty, Loaded, Page } from './Page';
+import { Empty, Loaded, Page, Section } from './Page';
 import { Cut, Rows } from './Rows';
 
 /** Rows of each list. */
@@ -18,9 +18,10 @@ const SHOWN = 8;
 /** Webhooks with a figure of their own, those that are off first. */
 const SHOWN_WEBHOOKS = 3;
 const NEWEST = { sort: '-created_at' } as const;
+const placeIn = (row: number) => placeOf(TO_VALIDATE, NEWEST, row);
 
 export function Home() {
-  const { isReader } = read.useRoles();
+  const { isReader, isValidator } = read.useRoles();
   const { menu, orders: text, common, status } = useText();
   const counts = useQuery(read.orderCountsQuery).data;
   const latest = useQuery({
@@ -42,27 +43,31 @@ export function Home() {
         <Figure label={status.submit_failed} value={counts?.refused} to="/refused" isBad={Boolean(counts?.refused)} />
         {isReader && <FiguresOfReaders />}
       </div>
-      <Title order={2}>{text.latest}</Title>
-      <Loaded query={latest}>
-        {(orders) => (
-          <Rows
-            label={text.latest}
-            none={<Empty action={<Link to="/archive">{menu.archive}</Link>}>{text.none}</Empty>}
-            heads={[text.customer, text.delivery, common.status]}
-            rows={orders.map(({ id, customer, customer_reference: reference, delivery_date: date, ...order }, row) => ({
-              id,
-              cells: [
-                <Link key="1" to="/orders/$orderId" params={{ orderId: id }} search={placeOf(TO_VALIDATE, NEWEST, row)}>
-                  <Cut>{[customer ?? '', reference ?? id]}</Cut>
-                </Link>,
-                date && <DeliveryDate key="2" date={date} of={order} />,
-                <StatusBadge key="3" status={order.processing_status} />,
-              ],
-            }))}
-          />
-        )}
-      </Loaded>
-      {isReader && <LastActivity />}
+      <div className="beside">
+        {!isValidator && <LastActivity />}
+        <Section title={text.latest}>
+          <Loaded query={latest}>
+            {(orders) => (
+              <Rows
+                label={text.latest}
+                none={<Empty action={<Link to="/archive">{menu.archive}</Link>}>{text.none}</Empty>}
+                heads={[text.customer, text.delivery, common.status]}
+                rows={orders.map((order, row) => ({
+                  id: order.id,
+                  cells: [
+                    <Link key="1" to="/orders/$orderId" params={{ orderId: order.id }} search={placeIn(row)}>
+                      <Cut>{[order.customer ?? '', order.customer_reference ?? order.id]}</Cut>
+                    </Link>,
+                    order.delivery_date && <DeliveryDate key="2" date={order.delivery_date} of={order} />,
+                    <StatusBadge key="3" status={order.processing_status} />,
+                  ],
+                }))}
+              />
+            )}
+          </Loaded>
+        </Section>
+        {isReader && isValidator && <LastActivity />}
+      </div>
     </Page>
   );
 }
@@ -118,11 +123,10 @@ function LastActivity() {
     queryFn: () => dataOf(api.GET('/api/v1/platform/activity', { params: { query: { limit: SHOWN } } })),
   });
   return (
-    <>
-      <Title order={2}>{title}</Title>
+    <Section title={title}>
       <Loaded query={list}>
         {(entries) => <Entries entries={entries} onFilter={(search) => void navigate({ to: '/activity', search })} />}
       </Loaded>
-    </>
+    </Section>
   );
 }

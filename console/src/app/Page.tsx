@@ -35,6 +35,14 @@ export function Page({ title, actions, children }: PageProps) {
   );
 }
 
+/** A part of a page, under a heading of its own. */
+export const Section = ({ title, children }: Pick<PageProps, 'children'> & { readonly title: string }) => (
+  <Stack component="section" gap="xs">
+    <Title order={2}>{title}</Title>
+    {children}
+  </Stack>
+);
+
 /** Says what went wrong and what to do; the service's own words do that. */
 export function Problem({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   const text = useText();

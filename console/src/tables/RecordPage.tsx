@@ -1,5 +1,5 @@
 /** One record of any table, field by field, with what it refers to, now and as each of its changes left it. */
-import { Alert, Badge, Group, Mark, Slider, Stack, Text, Timeline, Title } from '@mantine/core';
+import { Alert, Badge, Group, Mark, Slider, Stack, Text, Timeline } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
@@ -8,7 +8,7 @@ import { type AssetType, api, bodyOf, type Schemas } from '../api/client';
 import { tableInfoQuery, usePages, useRoles } from '../api/queries';
 import { Opens } from '../app/Dialogs';
 import { localeOf, useLanguage, useText, When } from '../app/language';
-import { Loaded, More, Page, Past } from '../app/Page';
+import { Loaded, More, Page, Past, Section } from '../app/Page';
 import { Facts, SYSTEM_FIELDS, titleOf, Value, valueText } from '../app/Rows';
 import { Changed, useLabels } from './Differences';
 import { Undo } from './Operations';
@@ -179,25 +179,28 @@ function RecordHistory({ type, recordId, now, children }: HistoryProps) {
           <Stack>
             {past !== undefined && <Past at={past} onNow={() => show(0)} />}
             {changes.length > 1 && <Steps table={table} changes={changes} step={step} onStep={show} />}
-            {children(
-              recordAt(step === 0 ? now : now && { ...lastValues(changes), ...now }, changes, step),
-              changes[step],
-            )}
-            <Title order={2}>{text.orders.history}</Title>
-            <Timeline bulletSize={12} lineWidth={2} active={changes.length}>
-              {changes.map((change) => (
-                <Timeline.Item key={`${change.id} ${change.change}`}>
-                  <Step table={table} change={change} />
-                  <details>
-                    <summary>{text.orders.changes(Object.keys(change.fields).length)}</summary>
-                    {Object.entries(change.fields).map(([field, { from, to }]) => (
-                      <Changed key={field} label={labelOf(field, table)} from={from} to={to} />
-                    ))}
-                  </details>
-                </Timeline.Item>
-              ))}
-            </Timeline>
-            <More list={history} />
+            <div className="beside">
+              {children(
+                recordAt(step === 0 ? now : now && { ...lastValues(changes), ...now }, changes, step),
+                changes[step],
+              )}
+              <Section title={text.orders.history}>
+                <Timeline bulletSize={12} lineWidth={2} active={changes.length}>
+                  {changes.map((change) => (
+                    <Timeline.Item key={`${change.id} ${change.change}`}>
+                      <Step table={table} change={change} />
+                      <details>
+                        <summary>{text.orders.changes(Object.keys(change.fields).length)}</summary>
+                        {Object.entries(change.fields).map(([field, { from, to }]) => (
+                          <Changed key={field} label={labelOf(field, table)} from={from} to={to} />
+                        ))}
+                      </details>
+                    </Timeline.Item>
+                  ))}
+                </Timeline>
+                <More list={history} />
+              </Section>
+            </div>
           </Stack>
         );
       }}

@@ -1,20 +1,22 @@
 /** All tables of the tenant; admins add tables of their own. */
-import { Stack, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { operations } from '../../generated/schema';
-import { type AssetType, api, bodyOf } from '../api/client';
+import { api, bodyOf } from '../api/client';
 import { assetTypesQuery, tableSummariesQuery, useRoles } from '../api/queries';
 import { InputsDialog, Opens } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
-import { Loaded, Page } from '../app/Page';
+import { Loaded, Page, Section } from '../app/Page';
 import { Rows } from '../app/Rows';
 
 type NewField = operations['platformAddField']['requestBody']['content']['application/json'];
 
 export function Tables() {
   const text = useText().tables;
+  const number = useNumber();
   const { isAdmin } = useRoles();
+  // The list does not wait for it.
+  const summaries = new Map(useQuery(tableSummariesQuery).data?.map((each) => [each.name, each]));
   const add = isAdmin && (
     <Opens label={text.addTable} size="sm" variant="filled">
       {(close) => <AddTable onClose={close} />}
@@ -25,40 +27,31 @@ export function Tables() {
       <Loaded query={useQuery(assetTypesQuery)}>
         {(tables) =>
           (['reference', 'master'] as const).map((kind) => (
-            <Stack key={kind} gap="xs">
-              <Title order={2}>{text[kind]}</Title>
-              <TableList label={text[kind]} tables={tables.filter((table) => table.kind === kind)} />
-            </Stack>
+            <Section key={kind} title={text[kind]}>
+              <Rows
+                label={text[kind]}
+                heads={[text.one, { label: text.records, isNumber: true }, text.lastWritten, text.technicalName]}
+                rows={tables
+                  .filter((table) => table.kind === kind)
+                  .map(({ name, label }) => ({
+                    id: name,
+                    cells: [
+                      <Link key="one" to="/tables/$table" params={{ table: name }}>
+                        <bdi>{label}</bdi>
+                      </Link>,
+                      number(summaries.get(name)?.records),
+                      <When key="written" at={summaries.get(name)?.last_written_at} />,
+                      <span key="name" className="mono">
+                        {name}
+                      </span>,
+                    ],
+                  }))}
+              />
+            </Section>
           ))
         }
       </Loaded>
     </Page>
-  );
-}
-
-function TableList({ label, tables }: { readonly label: string; readonly tables: readonly AssetType[] }) {
-  const text = useText().tables;
-  const number = useNumber();
-  // The list does not wait for it.
-  const summaries = new Map(useQuery(tableSummariesQuery).data?.map((each) => [each.name, each]));
-  return (
-    <Rows
-      label={label}
-      heads={[text.one, { label: text.records, isNumber: true }, text.lastWritten, text.technicalName]}
-      rows={tables.map((table) => ({
-        id: table.name,
-        cells: [
-          <Link key="one" to="/tables/$table" params={{ table: table.name }}>
-            <bdi>{table.label}</bdi>
-          </Link>,
-          number(summaries.get(table.name)?.records),
-          <When key="written" at={summaries.get(table.name)?.last_written_at} />,
-          <span key="name" className="mono">
-            {table.name}
-          </span>,
-        ],
-      }))}
-    />
   );
 }
 
