@@ -36,15 +36,26 @@ test('finds who wiped the items, and which they were', async () => {
   await page.getByText('POST /api/v1/dynamic-assets/dyn/dyn_item/assets/clean-up').waitFor();
   await page.getByRole('link', { name: 'Compare two moments' }).click();
   await page.getByText('Coffee beans 1 kg').waitFor();
+  await page
+    .getByRole('note')
+    .getByText(/^Differences: just before it → \d+ \w+ 20/)
+    .waitFor();
   await window.screenshot('auditor-clean-up');
 });
 
 test('compares two moments of a table, and sees it as it was', async () => {
   const { page } = window;
   await window.goto('/tables/dyn_item/compare', /Compare two moments/);
+  await page.getByText('See which records were created').waitFor();
   await page.getByRole('textbox', { name: 'From' }).fill(before);
   await page.getByRole('button', { name: 'Compare' }).click();
   await page.getByText('Last one').waitFor();
+  await page.reload();
+  await page.getByText('Last one').waitFor();
+  await page
+    .getByRole('note')
+    .getByText(/^Differences: \d.+ → \d/)
+    .waitFor();
   await window.screenshot('auditor-compare');
 });
 

@@ -81,21 +81,16 @@ export function Empty({ children, action }: { readonly children: ReactNode; read
   );
 }
 
-/** Fonts may lack the sign. */
-const CLOCK = (
-  <svg viewBox="0 0 16 16" width={18} fill="none" stroke="currentColor" aria-hidden>
-    <path d="M8 1a7 7 0 1 0 .01 0M8 4v4l3 2" />
-  </svg>
-);
+type PastProps = { readonly at: string; readonly from?: ReactNode; readonly onNow: () => void };
 
-/** Says that the past is shown, and of which moment, with the way back. */
-export function Past({ at, onNow }: { readonly at: string; readonly onNow: () => void }) {
-  const text = useText().common;
+/** Says that the past is shown, as it was `at` a moment, or how that differs from another, with the way back. */
+export function Past({ at, from, onNow }: PastProps) {
+  const { common: text, tables } = useText();
   return (
-    <Alert color="yellow" icon={CLOCK} role="note" p="xs">
+    <Alert color="yellow" icon={<span className="icon" data-page="/activity" />} role="note" p="xs">
       <Group justify="space-between">
         <Text size="sm">
-          {text.past} <When at={at} long />
+          {from === undefined ? text.past : [tables.differences, ': ', from, ' →']} <When at={at} long />
         </Text>
         <Button size="compact-sm" variant="default" onClick={onNow}>
           {text.backToNow}

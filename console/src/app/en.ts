@@ -205,6 +205,8 @@ export const en = {
     batch: 'Batch id',
     compare: 'Compare two moments',
     compareDo: 'Compare',
+    compareWhy: 'See which records were created, changed or deleted between two moments.',
+    justBefore: 'just before it',
     at: 'As it was at',
     now: 'Now',
     differences: 'Differences',

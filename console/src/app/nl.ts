@@ -205,6 +205,8 @@ export const nl: Text = {
     batch: 'Batch-id',
     compare: 'Twee momenten vergelijken',
     compareDo: 'Vergelijken',
+    compareWhy: 'Zie welke records tussen twee momenten zijn aangemaakt, gewijzigd of verwijderd.',
+    justBefore: 'vlak ervoor',
     at: 'Zoals het was op',
     now: 'Nu',
     differences: 'Verschillen',

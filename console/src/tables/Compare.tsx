@@ -1,12 +1,12 @@
 /** What differs in a table between two moments. */
-import { Button, Group, Text } from '@mantine/core';
-import { getRouteApi } from '@tanstack/react-router';
+import { Button, Group } from '@mantine/core';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type AnswerOf, api, bodyOf } from '../api/client';
 import { usePages } from '../api/queries';
 import { DateInput } from '../app/DateInput';
-import { useNumber, useText } from '../app/language';
-import { Listed, Page } from '../app/Page';
+import { useText, When } from '../app/language';
+import { Empty, Listed, Page, Past } from '../app/Page';
 import { titleOf, valueText } from '../app/Rows';
 import type { CompareSearch } from '../routes';
 import { Differences, useLabels } from './Differences';
@@ -14,18 +14,19 @@ import { Differences, useLabels } from './Differences';
 export function Compare() {
   const { table } = getRouteApi('/tables/$table/compare').useParams();
   const text = useText();
-  const number = useNumber();
   const labelOf = useLabels();
-  const given: CompareSearch = getRouteApi('/tables/$table/compare').useSearch();
+  const range: CompareSearch = getRouteApi('/tables/$table/compare').useSearch();
+  const navigate = useNavigate();
   const [from, setFrom] = useState('');
   const [to, setTo] = useState('');
-  const [range, setRange] = useState<CompareSearch | undefined>(given.from === undefined ? undefined : given);
+  const show = (search: CompareSearch) =>
+    void navigate({ to: '/tables/$table/compare', params: { table }, search, replace: true });
   const read = async (cursor: string | undefined) => {
-    const params = { path: { table }, query: { from: range?.from, to: range?.to, cursor } } as never;
+    const params = { path: { table }, query: { ...range, cursor } } as never;
     const answer = await bodyOf(api.GET('/api/v1/platform/tables/{table}/compare', { params }));
     return answer as AnswerOf<'platformCompareMoments'>;
   };
-  const compared = usePages(['compare', table, range], read, { enabled: range !== undefined });
+  const compared = usePages(['compare', table, range], read, { enabled: range.from !== undefined });
   return (
     <Page title={`${labelOf(table)}: ${text.tables.compare}`}>
       <Group
@@ -33,22 +34,26 @@ export function Compare() {
         align="flex-end"
         onSubmit={(event) => {
           event.preventDefault();
-          setRange({ from, to: to === '' ? new Date().toISOString() : to });
+          show({ from, to: to === '' ? new Date().toISOString() : to });
         }}
       >
         <DateInput isMoment required label={text.common.from} value={from} onChange={setFrom} />
         <DateInput isMoment label={`${text.common.to} (${text.tables.now})`} value={to} onChange={setTo} />
         <Button type="submit">{text.tables.compareDo}</Button>
       </Group>
-      {range !== undefined && (
-        <Listed list={compared} none={text.tables.noDifferences}>
-          {(differences) => (
-            <>
-              <Differences table={table} differences={differences.map(differenceOf)} />
-              <Text size="sm">{text.common.rows(number(differences.length))}</Text>
-            </>
-          )}
-        </Listed>
+      {range.from === undefined || range.to === undefined ? (
+        <Empty>{text.tables.compareWhy}</Empty>
+      ) : (
+        <>
+          <Past
+            from={/^\d+$/.test(range.from) ? text.tables.justBefore : <When key="from" at={range.from} long />}
+            at={range.to}
+            onNow={() => show({})}
+          />
+          <Listed list={compared} none={text.tables.noDifferences}>
+            {(differences) => <Differences table={table} differences={differences.map(differenceOf)} />}
+          </Listed>
+        </>
       )}
     </Page>
   );
