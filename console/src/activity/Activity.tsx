@@ -17,8 +17,7 @@ export function Activity() {
   const text = useText();
   const navigate = useNavigate();
   const search: ActivitySearch = getRouteApi('/activity').useSearch();
-  const types = useQuery(assetTypesQuery).data ?? [];
-  const tables = types.map(({ name, label }) => ({ value: name, label }));
+  const tables = useQuery(assetTypesQuery).data?.map(({ name, label }) => ({ value: name, label })) ?? [];
   const wordsOf = useKindWords();
   const kinds = ACTIVITY_KINDS.map((kind) => ({ value: kind, label: wordsOf(kind) }));
   const list = usePages(['activity', search], async (cursor) =>

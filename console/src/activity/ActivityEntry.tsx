@@ -148,7 +148,7 @@ function Sentence({ entry, onFilter }: { readonly entry: Entry } & Pick<EntriesP
   const [before, behind] = useVerb()(kind);
   const { words, more } = useSubject()(entry);
   return (
-    <Group gap={4}>
+    <Group gap={4} className="sentence">
       <Chip onClick={() => onFilter({ actor: actor.id })}>{actor.name ?? actor.id}</Chip>
       <Chip onClick={() => onFilter({ kind })}>{before ?? ''}</Chip>
       {words !== '' && <Subject entry={entry} />}
