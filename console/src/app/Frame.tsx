@@ -98,24 +98,22 @@ export function Frame(props: Props) {
             <span className="wide">{finds}</span>
             <Kbd className="wide">/</Kbd>
           </UnstyledButton>
-          <Group gap="xs" wrap="nowrap">
-            <Menu position="bottom-end" width={260}>
-              <Menu.Target>
-                <UnstyledButton>
-                  <Text size="sm" maw={{ base: '6rem', sm: '12rem' }} truncate>
-                    <bdi>{person}</bdi>
-                  </Text>
-                </UnstyledButton>
-              </Menu.Target>
-              <Menu.Dropdown>
-                {personal.map(({ id, label, onClick }) => (
-                  <Menu.Item key={id} onClick={onClick}>
-                    {label}
-                  </Menu.Item>
-                ))}
-              </Menu.Dropdown>
-            </Menu>
-          </Group>
+          <Menu position="bottom-end" width={260}>
+            <Menu.Target>
+              <UnstyledButton>
+                <Text size="sm" maw={{ base: '6rem', sm: '12rem' }} truncate>
+                  <bdi>{person}</bdi>
+                </Text>
+              </UnstyledButton>
+            </Menu.Target>
+            <Menu.Dropdown>
+              {personal.map(({ id, label, onClick }) => (
+                <Menu.Item key={id} onClick={onClick}>
+                  {label}
+                </Menu.Item>
+              ))}
+            </Menu.Dropdown>
+          </Menu>
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="xs" aria-label={text.menu.label}>

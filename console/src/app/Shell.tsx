@@ -2,7 +2,7 @@
 import { Center } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type AnyRecord, type AssetField, api, bodyOf, dataOf, type Role, type User } from '../api/client';
+import { type AnyRecord, type AssetField, api, bodyOf, dataOf, type User } from '../api/client';
 import * as read from '../api/queries';
 import { useTakeBack } from '../orders/approveLater';
 import { type Found, Frame, type MenuEntry, type MenuGroup } from './Frame';
@@ -12,15 +12,12 @@ import { PasswordForm } from './Password';
 import { titleOf, valueText } from './Rows';
 import { SignIn } from './SignIn';
 
-type Entry = MenuEntry & { readonly roles?: readonly Role[] };
-
-/** Those who read settings and activity. */
-const READERS: readonly Role[] = ['admin', 'auditor'];
-
-function useMenu({ roles: own }: Pick<User, 'roles'>): readonly MenuGroup[] {
+function useMenu(): readonly MenuGroup[] {
   const { menu, ...text } = useLanguage().text;
+  const { isReader } = read.useRoles();
   const counts = useQuery(read.orderCountsQuery).data;
-  const groups: readonly { readonly label: string; readonly entries: readonly Entry[] }[] = [
+  const forReaders = (...entries: readonly MenuEntry[]) => (isReader ? entries : []);
+  const groups: readonly MenuGroup[] = [
     { label: '', entries: [{ to: '/', label: menu.home, isExact: true }] },
     {
       label: menu.orders,
@@ -34,28 +31,25 @@ function useMenu({ roles: own }: Pick<User, 'roles'>): readonly MenuGroup[] {
       label: menu.data,
       entries: [
         { to: '/tables', label: text.tables.title },
-        { to: '/activity', label: text.activity.title, roles: READERS },
+        ...forReaders({ to: '/activity', label: text.activity.title }),
       ],
     },
     {
       label: menu.connections,
-      entries: [
-        { to: '/webhooks', label: text.webhooks.title, roles: READERS },
-        { to: '/api-clients', label: text.clients.title, roles: READERS },
-      ],
+      entries: forReaders(
+        { to: '/webhooks', label: text.webhooks.title },
+        { to: '/api-clients', label: text.clients.title },
+      ),
     },
     {
       label: menu.organisation,
       entries: [
-        { to: '/users', label: text.users.title, roles: READERS },
+        ...forReaders({ to: '/users', label: text.users.title }),
         { to: '/settings', label: text.tenant.title },
       ],
     },
   ];
-  const isFor = ({ roles }: Entry) => roles === undefined || own.some((role) => roles.includes(role));
-  return groups
-    .map((group) => ({ ...group, entries: group.entries.filter(isFor) }))
-    .filter(({ entries }) => entries.length > 0);
+  return groups.filter(({ entries }) => entries.length > 0);
 }
 
 /** The page of the documentation for the person; an admin is a validator as well. */
@@ -174,7 +168,7 @@ function Shell({ user }: { readonly user: User }) {
     <Frame
       find={useFind()}
       title={tenant?.display_name ?? text.product}
-      groups={useMenu(user)}
+      groups={useMenu()}
       guide={`/docs/${guideFor(user)}`}
       finds={keys.palette}
       person={`${user.first_name} ${user.last_name}`}
