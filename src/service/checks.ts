@@ -99,4 +99,4 @@ async function backup(directory: string): Promise<CheckResult> {
   return checkResult(detail, isLate ? problem : undefined, 'Run "dynamic-assets backup <directory>" each day.');
 }
 
-const shown = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
+const shown = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
