@@ -1,5 +1,5 @@
 /** Chromium with the console, as a person has it: what the page complains of fails the test. */
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -63,9 +63,8 @@ const ALONE = [
   '--disable-sync',
 ];
 
-export const startBrowser = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM, args: ALONE });
-
 type Options = Parameters<Browser['newContext']>[0];
+type Host = Pick<TenantClient, 'host'>;
 
 /** For all tests of a file: a service with the tenant acme, a browser, and what opens windows on them. */
 export function useConsole(begin: () => Promise<object> = async () => ({})) {
@@ -74,15 +73,16 @@ export function useConsole(begin: () => Promise<object> = async () => ({})) {
   beforeAll(async () => {
     const more = await begin();
     const tenants = { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } as const;
-    [service, browser] = await Promise.all([startService({ tenants, ...more }), startBrowser()]);
+    const launched = chromium.launch({ executablePath: CHROMIUM, args: ALONE });
+    [service, browser] = await Promise.all([startService({ tenants, ...more }), launched]);
   });
   afterAll(async () => {
     await browser?.close();
     await service?.dispose();
   });
   const acme = () => service.tenant('acme');
-  const open = (options?: Options, tenant = acme()) => Window.open(browser, tenant, options);
-  const enter = async (person: Person, options?: Options, tenant = acme()): Promise<Window> => {
+  const open = (options?: Options, at: Host = acme()) => Window.open(browser, at, options);
+  const enter = async (person: Person, options?: Options, tenant?: Host): Promise<Window> => {
     const window = await open(options, tenant);
     await window.signIn(person);
     return window;
@@ -116,7 +116,7 @@ export class Window {
     });
   }
 
-  static async open(browser: Browser, { host }: Pick<TenantClient, 'host'>, options: Options = {}): Promise<Window> {
+  static async open(browser: Browser, { host }: Host, options: Options = {}): Promise<Window> {
     const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'Europe/Amsterdam', ...options });
     return new Window(context, await context.newPage(), `http://${host}/console`);
   }
@@ -147,6 +147,13 @@ export class Window {
   async isQuiet(): Promise<void> {
     await this.page.waitForLoadState('networkidle');
     await this.page.getByRole('status', { name: 'Loading…' }).first().waitFor({ state: 'detached' });
+  }
+
+  /** Lines of the page that are not Dutch. */
+  async english(): Promise<readonly string[]> {
+    // This is the name of who made the tenant.
+    const seen = String(await this.page.evaluate('document.body.innerText')).replaceAll(' at the command line', '');
+    return seen.split('\n').filter((text) => ENGLISH.includes(text.trim()) || ENGLISH_WORD.test(text));
   }
 
   /** A picture of what is seen. What axe finds in a dialog that is open is a complaint. */
@@ -217,6 +224,8 @@ export class Window {
         const found = view === 0 || view === VIEWS.length - 1 ? [...(await this.barriers())] : [];
         const place = `${path}, ${colorScheme}, ${width}`;
         if (wider > 0) found.push(`${wider} pixels wider than the window`);
+        const unused = await this.page.evaluate<number>(UNUSED);
+        if (unused > 100) found.push(`${unused} pixels are empty`);
         const looks = view === 0 ? [CUT_TEXTS, TURNED_TEXTS] : [];
         for (const look of looks) found.push(...(await this.page.evaluate<string[]>(look)));
         add(place, found);
@@ -224,8 +233,6 @@ export class Window {
         if (view > 0) continue;
         for (const [label, barriersOfIt] of await this.dialogBarriers(at === 0 ? ['?', 'Control+k'] : keys))
           add(`${place}: ${label}`, barriersOfIt);
-        const unused = await this.page.evaluate<number>(UNUSED);
-        if (unused > 100) found.push(`${unused} pixels are empty`);
       }
     }
     return barriers;

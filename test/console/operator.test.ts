@@ -1,54 +1,41 @@
 /** The operator's day: a link from the command line, a parked tenant, a retry, a proof, the log; each page in each colour and language. */
+import { writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Browser } from 'playwright-core';
-import { openSqlite } from '#app/adapters/openSqlite.js';
+import type { Locator } from 'playwright-core';
 import { newId } from '#app/commands/clock.js';
 import { tableStream } from '#app/domain/streams.js';
 import { addWebhook } from '../acceptance/export.js';
 import { appendByHand } from '../acceptance/logEvent.js';
-import { type Service, startService } from '../acceptance/service.js';
 import { scaled } from '../engines/timeScale.js';
-import { makeSheet, startBrowser, Window } from './browser.js';
+import { makeSheet, useConsole, type Window } from './browser.js';
 
-let service: Service;
-let browser: Browser;
 let window: Window;
-const acme = () => service.tenant('acme');
-const at = () => ({ host: `operator.service.localhost:${service.port}` });
+const { acme, browser, open: openAt, service } = useConsole();
+const at = () => ({ host: `operator.service.localhost:${service().port}` });
+const open = (options = {}) => openAt(options, at());
 
-const newLink = async (): Promise<string> => (await service.cli('console')).stdout.split('\n')[0] ?? '';
-
-/** What the rows of acme cannot store while the trigger is there. */
-function change(statement: string): void {
-  const db = openSqlite(`${service.dataDir}/rows/acme.db`);
-  db.exec(statement);
-  db.close();
-}
+const newLink = async (): Promise<string> => (await service().cli('console')).stdout.split('\n')[0] ?? '';
 
 beforeAll(async () => {
-  [service, browser] = await Promise.all([
-    startService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } }),
-    startBrowser(),
-  ]);
   await acme().create('dyn_item', { external_id: 'tea', name: 'Tea' });
   await addWebhook(acme(), 'https://example.com/hook', { name: '<img src=x onerror="document.title=\'owned\'">' });
-  await service.stop();
-  change(`CREATE TRIGGER lost BEFORE INSERT ON rows WHEN NEW.key = 'coffee'
+  await service().stop();
+  service().changeRows(`CREATE TRIGGER lost BEFORE INSERT ON rows WHEN NEW.key = 'coffee'
     BEGIN SELECT RAISE(ABORT, 'The document is lost.'); END`);
   const fields = { external_id: 'coffee', name: 'Coffee' };
   const items = tableStream('acme', 'dyn_item');
-  await appendByHand({ DATA_DIR: service.dataDir }, items, 'RecordCreated', { id: newId(), fields });
-  await service.start();
+  await appendByHand({ DATA_DIR: service().dataDir }, items, 'RecordCreated', { id: newId(), fields });
+  // It ran for two minutes, and then not for the rest of an hour.
+  const atMinute = (n: number) => new Date(Date.now() - n * 60_000).toISOString();
+  const kept = [50, 49, 48].map((n) => ({ at: atMinute(n), requests_per_second: n }));
+  writeFileSync(`${service().dataDir}/history.json`, JSON.stringify(kept));
+  await service().start();
   while ((await acme().getList('dyn_item')).status !== 503) await wait(50);
-  window = await Window.open(browser, at());
+  window = await open();
 });
 afterEach(() => {
   expect(window.complaints.splice(0)).toEqual([]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await service?.dispose();
 });
 
 test('without a session it says how to get one; the link opens it, once, and leaves the address', async () => {
@@ -59,7 +46,7 @@ test('without a session it says how to get one; the link opens it, once, and lea
   await page.goto(link);
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   expect(page.url()).toBe(`http://${at().host}/console/operator`);
-  const other = await Window.open(browser, at());
+  const other = await open();
   await other.page.goto(link);
   await other.page.getByText('The link was used before.').waitFor();
   expect(other.complaints.filter((each) => !each.includes('401'))).toEqual([]);
@@ -69,14 +56,20 @@ test('without a session it says how to get one; the link opens it, once, and lea
 test('finds the parked tenant, sees the event and why it was not applied, and retries it', async () => {
   const { page } = window;
   await page.getByText('The document is lost.').waitFor();
-  await page.getByRole('img', { name: /^Requests a second: .* errors [\d.]+; highest / }).waitFor();
+  const requests = page.getByRole('img', { name: /^Requests a second: .* errors [\d.]+; highest 50/ });
+  const [, end] = /L([\d.]+)[^L]*(?:M|$)/.exec((await requests.locator('path').nth(1).getAttribute('d')) ?? '') ?? [];
+  expect(Number(end)).toBeLessThan(20);
+  await page.getByRole('img', { name: 'Age of the last backup: Age of the last backup –; not known yet' }).waitFor();
+  const gigabytes = async (of: Locator) => Number(/([\d.]+) GB/.exec(await of.ariaSnapshot())?.[1]);
+  const free = await gigabytes(page.getByRole('row', { name: /GB are free/ }));
+  expect(Math.abs(free - (await gigabytes(page.getByRole('img', { name: 'Free disk' }))))).toBeLessThan(0.5);
   await window.screenshot('operator-overview');
   await page.getByRole('link', { name: 'acme', exact: true }).click();
   await page.getByText('The document is lost.').waitFor();
   await window.screenshot('operator-tenant-parked');
   await page.getByRole('button', { name: 'Retry' }).click();
   await page.getByText('acme: tried again').waitFor();
-  change('DROP TRIGGER lost');
+  service().changeRows('DROP TRIGGER lost');
   await page.getByRole('button', { name: 'Retry' }).click();
   await page.getByText('running', { exact: true }).waitFor();
   expect((await acme().list('dyn_item')).meta.total).toBe(2);
@@ -112,7 +105,7 @@ test('opens a tenant, and shows the credentials of its admin and its API client 
   await page.setViewportSize({ width: 390, height: 900 });
   await page.getByRole('link', { name: 'newcomer', exact: true }).waitFor();
   await page.setViewportSize({ width: 1_280, height: 720 });
-  const person = await Window.open(browser, { host: `newcomer.localhost:${service.port}` });
+  const person = await openAt({}, { host: `newcomer.localhost:${service().port}` });
   await person.signIn({ email: 'admin@newcomer.example', password });
   await person.close();
 });
@@ -152,7 +145,7 @@ test('the session ends with the tab, and when the operator says so', async () =>
   const { page } = window;
   await page.reload();
   await page.getByRole('heading', { level: 1, name: 'Event log' }).waitFor();
-  const other = await Window.open(browser, at());
+  const other = await open();
   await other.goto('/operator', 'You have no session');
   await other.close();
   await page.getByRole('button', { name: userInfo().username }).click();
@@ -171,7 +164,7 @@ const PAGES: readonly (readonly [path: string, heading: string])[] = [
 test(
   'every page and dialog can be read and used by everybody, and complains of nothing',
   async () => {
-    const own = await Window.open(browser, at());
+    const own = await open();
     await own.goto('/operator', 'You have no session');
     expect(await own.barriers()).toEqual([]);
     // A link in a tab that shows what came of another one.
@@ -187,4 +180,19 @@ test(
   scaled(150_000),
 );
 
-test('their pages are on the sheet of all', () => makeSheet(browser, /operator/));
+test('speaks Dutch, also what its service says', async () => {
+  expect(await service().cli('webhook', 'hold')).toMatchObject({ code: 0 });
+  const own = await open({ locale: 'nl-NL' });
+  await own.page.goto(await newLink());
+  await own.page.getByText('Stel eerst BACKUP_DIR in.').waitFor();
+  const flaws: string[] = [];
+  for (const [path] of PAGES) {
+    await own.goto(path, /./);
+    flaws.push(...(await own.english()));
+    await own.screenshot(`nl${path.replaceAll('/', '-')}`);
+  }
+  expect(flaws).toEqual([]);
+  await own.closeWithoutComplaint();
+});
+
+test('their pages are on the sheet of all', () => makeSheet(browser(), /operator/));

@@ -86,15 +86,18 @@ export async function answerOf<T>(request: Promise<Answer<T>>): Promise<{
   return { body: data as NonNullable<T>, tag: response.headers.get('ETag') };
 }
 
-const DUTCH = Object.entries({ ...refusals, ...reasons }).map(
-  ([english, dutch]) => [new RegExp(english, 'g'), dutch] as const,
-);
+type Sentences = { readonly [english: string]: string };
+const dutchOf = (sentences: Sentences) =>
+  Object.entries(sentences).map(([english, dutch]) => [new RegExp(english, 'g'), dutch] as const);
+const DUTCH = dutchOf({ ...refusals, ...reasons });
+/** Pages that come later bring the sentences that only they show. */
+export const addDutch = (sentences: Sentences): unknown => DUTCH.unshift(...dutchOf(sentences));
 
 /** Labels of the standard tables and their fields, by the English ones. */
 export const DUTCH_LABELS = new Map(Object.entries(labels));
 
 /** The service speaks English: in Dutch, those of its sentences that people meet. */
-function inWords(sentence: string): string {
+export function inWords(sentence: string): string {
   const named = withNameInWords(sentence);
   if (languageNow() === 'en') return named;
   const said = DUTCH.reduce((text, [english, dutch]) => text.replace(english, dutch), named);

@@ -1,13 +1,14 @@
 /** Rows that are parked; jobs on rows and the log: what asks for one, and what becomes of them. */
-import { Alert, Badge, Group, Progress, Stack, Text, Title } from '@mantine/core';
+import { Alert, Badge, Group, Progress, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { bodyOf } from '../api/client';
 import { Act, Confirm } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
+import { Section } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { api, type Job, jobsQuery, type Parked } from './queries';
-import { useWords } from './words';
+import { said, useWords } from './words';
 
 const COLORS = { running: 'indigo', done: 'green', failed: 'red', cancelled: 'gray' } as const;
 
@@ -19,8 +20,7 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
   const { activity, tables } = useText();
   const list = useQuery(jobsQuery).data?.filter((job) => tenant === undefined || job.tenant === tenant) ?? [];
   return (
-    <Stack component="section" gap="xs">
-      <Title order={2}>{jobs.title}</Title>
+    <Section title={jobs.title}>
       <Group align="flex-end" gap="xs">
         <Act label={jobs.verify} act={begin('verify', tenant)} />
         <Confirm label={jobs.rebuild} why={jobs.rebuildWhy} act={begin('rebuild', tenant)} color="indigo" />
@@ -45,7 +45,7 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
           }))}
         />
       )}
-    </Stack>
+    </Section>
   );
 }
 
@@ -75,7 +75,7 @@ function JobState({ job }: { readonly job: Job }) {
         {isCancellable && <Act label={common.cancel} act={cancel} />}
       </Group>
       {isCancellable && <Progress value={percent} animated aria-label={progress?.tenant ?? jobs.states.running} />}
-      {lines.join('\n')}
+      {said(lines.join('\n'))}
     </Stack>
   );
 }

@@ -70,10 +70,9 @@ function OperatorFrame({ operator }: { readonly operator: string }) {
     label: menu[name],
     ...(name === 'overview' && { isExact: true, ...(troubles > 0 && { count: troubles }) }),
   }));
-  const goTo =
-    (to: string, hash = '') =>
-    () =>
-      void navigate({ to, hash });
+  function goTo(to: string, hash = '') {
+    return () => void navigate({ to, hash });
+  }
   const find = async (search: string) => {
     const actions = (await tenantsWith(search)).data.map(({ name, display_name: description }) => ({
       id: `tenant ${name}`,
@@ -90,7 +89,7 @@ function OperatorFrame({ operator }: { readonly operator: string }) {
       guide="/docs/operations"
       title={title}
       actions={[{ id: 'new', label: opening.title, onClick: goTo('/operator/tenants', opening.title) }]}
-      groups={[{ label: menu.watch, entries }]}
+      groups={[{ label: '', entries }]}
       person={operator}
       ofPerson={[{ id: 'end', label: menu.end, onClick: endSession }]}
       keys={Object.fromEntries(PAGES.map(([keys, to]) => [keys, goTo(to)]))}

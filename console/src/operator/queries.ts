@@ -13,18 +13,11 @@ export type Job = Schemas['RowJob'];
 
 type Session = { readonly token: string; readonly operator: string; readonly endsAt: number };
 
-const isSession = (value: unknown): value is Session =>
-  typeof value === 'object' && value !== null && 'token' in value && 'operator' in value && 'endsAt' in value;
-
 const KEPT_AS = 'console.operator';
 
 function kept(): Session | null {
-  try {
-    const found: unknown = JSON.parse(sessionStorage.getItem(KEPT_AS) ?? 'null');
-    return isSession(found) && found.endsAt > Date.now() ? found : null;
-  } catch {
-    return null;
-  }
+  const found: Session | null = JSON.parse(sessionStorage.getItem(KEPT_AS) ?? 'null');
+  return found !== null && found.endsAt > Date.now() ? found : null;
 }
 
 const sessionQuery = queryOptions({ queryKey: ['session', 'operator'], queryFn: kept, initialData: kept });
