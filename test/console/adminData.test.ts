@@ -39,6 +39,27 @@ test('a field that refers to another table: its record is looked up, and shown b
   expect(window.complaints).toEqual([]);
 });
 
+test('one search finds a customer, a page and an action; the guide and the console lead to each other', async () => {
+  const { page } = window;
+  const choose = async (typed: string, heading: string) => {
+    // Keys are not for the page while it is open.
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await window.press('/');
+    await page.getByPlaceholder('Find orders, records, pages and actions').fill(typed);
+    await page.getByRole('dialog').getByRole('button', { name: heading }).last().click();
+    await page.getByRole('heading', { name: heading }).waitFor();
+  };
+  await choose('brug', 'Grand Café De Brug');
+  await choose('webho', 'Webhooks');
+  await choose('user', 'Add a user');
+  await window.press('Escape');
+  await page.getByRole('link', { name: 'Guide' }).click();
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.getByRole('link', { name: 'Console' }).first().click();
+  await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
+  expect(window.complaints).toEqual([]);
+});
+
 test('an import of several batches and a clean-up: refused rows are a file, and one step undoes all of it', async () => {
   const { page } = window;
   await window.goto('/tables/dyn_item/import', /Import a file/);

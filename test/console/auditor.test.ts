@@ -63,6 +63,7 @@ test('narrows the activity by who, what and which order, and reads what the proo
   const { page } = window;
   await window.goto('/activity', 'Activity');
   const table = page.getByRole('table', { name: 'Activity' });
+  expect(await table.locator('time').first().getAttribute('title')).toMatch(/^\d{4}-[\d: .-]+ UTC$/);
   const created = table.getByRole('row', { name: /created PO-001 for Grand Café De Brug/ });
   await created.first().waitFor();
   await page.getByRole('button', { name: 'Show only this: PO-001' }).first().click();
