@@ -72,7 +72,7 @@ test('goes on among the refused; shows what a colleague has open, and what is la
   await window.goto('/refused?to=2020-01-06&sort=-customer_reference', 'Refused by the ERP');
   const row = window.page.getByRole('row', { name: 'PO-002' });
   await row.getByText('Opened by anna Smit').waitFor();
-  await row.getByText(/days ago/).waitFor();
+  await row.getByText(/days\sago/).waitFor();
   expect(await window.page.evaluate("getComputedStyle(document.querySelector('tr .late')).color")).toMatch(
     /^rgb\(2\d\d, \d\d, \d\d\)$/,
   );
