@@ -266,6 +266,7 @@ test('imports a file: sees refused rows and differences first, then imports it, 
   await page.getByText('1 new, 1 changed, 1 unchanged, 2 refused').waitFor();
   await page.getByRole('row', { name: /An earlier row has the same key.*1 5$/ }).waitFor();
   await page.getByRole('row', { name: /required.*1 6$/ }).waitFor();
+  await page.getByRole('cell', { name: 'x', exact: true }).waitFor();
   await page.getByText('Coffee beans 1 kg → Coffee beans, 2 kg').waitFor();
   expect(await page.getByRole('checkbox').count()).toBe(0);
   // The browser's own note of the dry run that was refused.
