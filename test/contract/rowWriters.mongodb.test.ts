@@ -1,6 +1,6 @@
 /** Several processes that write rows into one MongoDB, and what is cut, late or refused there. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { Collection, MongoBulkWriteError } from 'mongodb';
+import { Collection, MongoBulkWriteError, MongoClient } from 'mongodb';
 import { MongoConnection } from '#app/adapters/rows/mongodb/connection.js';
 import { openMongoRowReads } from '#app/adapters/rows/mongodb/reads.js';
 import { SHARES, Shares, shareOf } from '#app/adapters/rows/mongodb/shares.js';
@@ -221,7 +221,6 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
         ({ position } = slice);
       }
     };
-    const { MongoClient } = await import('mongodb');
     const client = await MongoClient.connect(url);
     const states = client.db().collection('rows');
     const isSwept = async () =>
@@ -239,6 +238,16 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     while (!(await isSwept())) await wait(20);
     expect(await shown(reads, 'acme')).toEqual(await shown(model.reads, 'acme'));
     await Promise.all([writer, reads, client].map((each) => each.close()));
+  });
+
+  test('the indexes are there, also on a server that has no partial ones', async () => {
+    const url = mongoDb.freshUrl();
+    const [writer, client] = [openMongoRowWriter({ url }), await MongoClient.connect(url)];
+    await writer.mark('acme', 'filling');
+    const indexes = await client.db().collection('rows').indexes();
+    const keys = indexes.map(({ key }) => Object.keys(key).join(' '));
+    expect(keys.toSorted()).toEqual(['_id', 's f n', 's i f', 's k t', 's o b', 's o n', 's t n']);
+    await Promise.all([writer.close(), client.close()]);
   });
 
   test('a row that is too large is refused, and nothing of its slice is shown', async () => {

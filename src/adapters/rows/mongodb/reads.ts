@@ -233,8 +233,7 @@ function behindOf(by: 't' | 'f', order: 1 | -1, [position, n]: readonly [Positio
 const both = (filter: StateFilter, more: readonly StateFilter[]): StateFilter =>
   more.length === 0 ? filter : { ...filter, $and: [...(filter.$and ?? []), ...more] };
 
-// Indexes of the states. Those of fields are made when a list that needs one took long: a slot has one index for the tables of
-// all tenants, so there are at most as many as slots that have any.
+// Indexes of the states. Those of slots, which the tables of all tenants share, are made when a list that needs one took long.
 
 /** Only states that have not ended, or not for long. */
 const listed = (key: IndexDescription['key']): IndexDescription => ({
@@ -255,14 +254,15 @@ const ALWAYS: IndexDescription[] = [
 const LONG_MS = 50;
 /** The server has at most 64 for a collection. */
 const MOST_SLOTS = 40;
-/** NotImplemented, CommandNotSupported: the server has no partial indexes, as those for tests. */
-const NOT_TO_BE_HAD: readonly unknown[] = [238, 115];
+/** NotImplemented, CommandNotSupported: the server has no partial indexes. Whole ones find the same, and are larger. */
+const NO_PARTIAL_INDEXES: readonly unknown[] = [238, 115];
 
 /** Makes those that are not there. @param indexes by default, those that are always there */
 export async function makeIndexes({ states }: Database, indexes = ALWAYS): Promise<void> {
   try {
     await states.createIndexes(indexes);
   } catch (error) {
-    if (!(error instanceof MongoServerError && NOT_TO_BE_HAD.includes(error.code))) throw error;
+    if (!(error instanceof MongoServerError && NO_PARTIAL_INDEXES.includes(error.code))) throw error;
+    await states.createIndexes(indexes.map(({ key }) => ({ key })));
   }
 }
