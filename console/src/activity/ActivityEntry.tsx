@@ -170,7 +170,7 @@ type ChipProps = { readonly label?: string; readonly children: string; readonly 
 function Chip({ label, children, onClick }: ChipProps) {
   const { only } = useText().activity;
   return (
-    <UnstyledButton fz="sm" px={2} py={4} aria-label={label} title={only} onClick={onClick}>
+    <UnstyledButton fz="sm" px={6} py={2} aria-label={label} title={only} onClick={onClick}>
       <bdi>{children}</bdi>
     </UnstyledButton>
   );
