@@ -4,13 +4,13 @@ import { type QueryClient, useInfiniteQuery, useQuery, useQueryClient } from '@t
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { memo, type ReactNode, useState } from 'react';
 import { kindOfEvent, useKindWords } from '../activity/words';
-import { type AssetType, api, bodyOf, dataOf, type Order, type Schemas } from '../api/client';
+import { type AssetType, api, bodyOf, dataOf, type Order, reasonInWords, type Schemas } from '../api/client';
 import { usePages } from '../api/queries';
 import { useNumber, useText, When } from '../app/language';
 import { Listed, Loaded, Page } from '../app/Page';
 import { titleOf } from '../app/Rows';
 import { Changed, useLabels } from '../tables/Differences';
-import { DeliveryStateBadge } from '../webhooks/SuccessByHour';
+import { DeliveryStateBadge, outcomeOf } from '../webhooks/SuccessByHour';
 import { changesOf, writtenOf } from './draft';
 import { nameOf } from './FieldInput';
 import { useProblemText } from './Problems';
@@ -126,7 +126,7 @@ export function Entry({ entry, orderId, names, children }: EntryProps) {
         <When at={at} long={children !== undefined} />
       </Text>
       <Text size="sm" className="text">
-        {reasons.join('\n')}
+        {reasons.map(reasonInWords).join('\n')}
       </Text>
       <Changes {...{ changes, orderId, names }} isOpen={children !== undefined} />
       {children}
@@ -230,7 +230,7 @@ function Delivery({ delivery }: { readonly delivery: Step['deliveries'][number] 
       </Group>
       {delivery.attempts.map((attempt) => (
         <Text key={attempt.attempt} size="sm" className="text">
-          {attempt.attempt}. <When at={attempt.started_at} long /> · {attempt.status ?? attempt.reason}
+          {attempt.attempt}. <When at={attempt.started_at} long /> · {outcomeOf(attempt)}
           {attempt.duration_ms !== null && ` · ${number(attempt.duration_ms)} ms`}
           {`\nSHA-256 ${attempt.body_sha256}`}
           {attempt.response_body && `\n${attempt.response_body}`}
