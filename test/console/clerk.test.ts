@@ -82,6 +82,7 @@ test('corrects a line, looks up an item by typing, adds and removes lines, and l
   await window.goto(`/orders/${orders[10]?.id}`, /PO-011/);
   await page.getByText('Accuracy 93 %').waitFor();
   await page.getByText(/^\d+ empty fields$/).waitFor();
+  await page.locator('th[colspan="2"]', { hasText: 'Quantity' }).waitFor();
   await page.getByLabel('Quantity, 1').fill('12');
   await window.choose('Item, 2', /Coffee beans/, 'coffee');
   await window.press('Escape');
