@@ -16,8 +16,12 @@ type Session = { readonly token: string; readonly operator: string; readonly end
 const KEPT_AS = 'console.operator';
 
 function kept(): Session | null {
-  const found: Session | null = JSON.parse(sessionStorage.getItem(KEPT_AS) ?? 'null');
-  return found !== null && found.endsAt > Date.now() ? found : null;
+  try {
+    const found: Session | null = JSON.parse(sessionStorage.getItem(KEPT_AS) ?? 'null');
+    return found !== null && found.endsAt > Date.now() ? found : null;
+  } catch {
+    return null;
+  }
 }
 
 const sessionQuery = queryOptions({ queryKey: ['session', 'operator'], queryFn: kept, initialData: kept });
