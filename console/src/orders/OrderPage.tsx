@@ -77,8 +77,8 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   const save = useMutation({
     mutationFn: async ({ status, sent }: { status: 'saved' | 'validated'; sent: Draft }) => {
       const headers = tag === null ? {} : { 'If-Match': tag };
-      const { lists } = await writtenOf(client, orderType);
-      const body = bodyOfDraft(sent, lists);
+      const hasParts = Object.keys(sent.parts).length > 0;
+      const body = bodyOfDraft(sent, hasParts ? (await writtenOf(client, orderType)).lists : {});
       await bodyOf(
         api.PUT('/api/v1/platform/orders/{order_id}', {
           params: { path: { order_id: order.id } },
