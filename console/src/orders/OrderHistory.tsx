@@ -38,16 +38,16 @@ export function namesOfParts(order: object): PartNames {
   return names;
 }
 
-const pageOfHistory = (orderId: string, page = 1) =>
-  bodyOf(
-    api.GET('/api/v1/platform/orders/{order_id}/history', {
-      params: { path: { order_id: orderId }, query: { page, perPage: 100 } as object },
-    }),
-  );
+/** Asked once by those who need it at the same time. @throws ApiError */
+const pageOfHistory = (client: QueryClient, orderId: string, page = 1) => {
+  const params = { path: { order_id: orderId }, query: { page, perPage: 100 } as object };
+  const read = () => bodyOf(api.GET('/api/v1/platform/orders/{order_id}/history', { params }));
+  return client.fetchQuery({ queryKey: ['orders', 'history', orderId, page], queryFn: read });
+};
 
 /** What differs since a person changed the order first, and the names that its parts had before. @throws ApiError */
 async function readReceived(client: QueryClient, order: Order, type: AssetType) {
-  const { data } = await pageOfHistory(order.id);
+  const { data } = await pageOfHistory(client, order.id);
   const first = data.findIndex(({ actor, changes }, at) => at > 0 && actor.kind === 'user' && changes.length > 0);
   const before = data[first - 1];
   if (before === undefined) return { changes: [], names: [] };
@@ -71,9 +71,9 @@ export const OrderHistory = memo(({ order, type, names: now }: Props) => {
   const read = useInfiniteQuery({
     queryKey: ['orders', 'history', order.id],
     queryFn: async ({ pageParam }) => {
-      const page = await pageOfHistory(order.id, pageParam);
+      const page = await pageOfHistory(client, order.id, pageParam);
       const { last_page: last } = page.meta;
-      const newest = pageParam !== undefined || last === 1 ? page : await pageOfHistory(order.id, last);
+      const newest = pageParam !== undefined || last === 1 ? page : await pageOfHistory(client, order.id, last);
       return { ...newest, data: newest.data.toReversed() };
     },
     initialPageParam: undefined as number | undefined,
