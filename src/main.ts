@@ -52,8 +52,6 @@ export type RunningService = {
 };
 
 const START_CATCH_UP_MS = 30_000;
-/** Reads of a tenant are 503 while they lack a write that is older. */
-const MAX_STALENESS_SECONDS = 60;
 
 /** What is open, in the order of opening. */
 class OpenParts {
@@ -135,10 +133,7 @@ async function openParts(parts: OpenParts, config: Config, log: Logger, roles: R
     await check('The webhook jobs', () => relayedAnchor(broker), 'the message broker cannot be reached');
 
   const stored = await openRowReads(config);
-  const progress = new Progress(stored, {
-    isTold: isFollowing && isEmbedded,
-    maxStalenessSeconds: MAX_STALENESS_SECONDS,
-  });
+  const progress = new Progress(stored, { isTold: isFollowing && isEmbedded });
   const rows = parts.add(shownRows(stored, progress), (each) => each.close());
   if (!isEmbedded) await check('The rows', () => keptCheckpoint(config), 'MongoDB cannot be reached');
   else if (config.EVENTSTORE_URL !== undefined)

@@ -43,16 +43,12 @@ type Waiter = { readonly position: Position; readonly end: (isReached: boolean) 
 /** Tenants that are named at most. */
 const MAX_NAMED = 100;
 
-type ProgressOptions = {
-  /** Whether `tell` is called with all news. */
-  readonly isTold: boolean;
-  /** Rows of a tenant are refused while they lack an event that is older than this. */
-  readonly maxStalenessSeconds?: number;
-};
+/** Rows of a tenant are refused while they lack an event that is older than this. */
+const MAX_STALENESS_SECONDS = 60;
 
 export class Progress {
+  /** Whether `tell` is called with all news. */
   readonly isTold: boolean;
-  readonly #maxStalenessSeconds: number;
   readonly #positions = new Map<string, Position>();
   /** Of tenants whose rows are not shown. */
   #marks = new Map<string, 'filling' | Parked>();
@@ -65,10 +61,9 @@ export class Progress {
 
   constructor(
     private readonly rows: Pick<RowReads, 'progress'>,
-    { isTold, maxStalenessSeconds = Number.POSITIVE_INFINITY }: ProgressOptions,
+    { isTold }: Pick<Progress, 'isTold'>,
   ) {
     this.isTold = isTold;
-    this.#maxStalenessSeconds = maxStalenessSeconds;
   }
 
   tell(news: FollowerNews): void {
@@ -145,9 +140,9 @@ export class Progress {
     if (mark === 'filling') return 'The rows of this tenant are being made.';
     if (mark !== undefined) return `The rows of this tenant are not shown: ${notApplied(mark)}`;
     const seconds = this.staleness(tenant) ?? 0;
-    return seconds <= this.#maxStalenessSeconds
+    return seconds <= MAX_STALENESS_SECONDS
       ? undefined
-      : `The rows of this tenant are ${seconds} seconds behind what was written, more than the ${this.#maxStalenessSeconds} that are allowed.`;
+      : `The rows of this tenant are ${seconds} seconds behind what was written, more than the ${MAX_STALENESS_SECONDS} that are allowed.`;
   }
 
   /**
