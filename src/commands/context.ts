@@ -101,7 +101,7 @@ export class UnopenableSecretError extends Error {}
 export type Commands = {
   readonly eventStore: EventStore;
   readonly queries: { readonly records: RecordQueries; readonly deliveries: DeliveryQueries };
-  readonly progress: Pick<Progress, 'waitFor' | 'isTold' | 'refusal'>;
+  readonly progress: Pick<Progress, 'waitFor' | 'isTold' | 'refusal' | 'found'>;
   readonly rows: RowReads;
   readonly directory: TenantDirectory;
   readonly secretBox: SecretBox;

@@ -20,10 +20,10 @@ import {
 } from '../domain/referenceTable/decide.js';
 import type { Position } from '../ports/eventStore.js';
 import type { StoredRecord } from '../queries/asking.js';
-import { RecordQueries } from '../queries/records.js';
+import { RecordQueries, type TableRef } from '../queries/records.js';
 import type { TableWrite } from './application.js';
 import { checkedInput } from './body.js';
-import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
+import { type Caller, type Commands, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { once } from './idempotency.js';
 import { loadOrder, type WrittenOrder, writeOrder } from './orders/orderStream.js';
 import { createOrder, updateOrder, writtenOrder } from './orders/orders.js';
@@ -130,7 +130,7 @@ async function writePart(
   decide: (order: Order) => OrderDecision,
 ): Promise<WrittenOrder> {
   const { commands, caller, assetType } = target;
-  const record = await commands.queries.records.get({ tenant: caller.tenant, table: assetType.name }, id);
+  const record = await getShown(commands, { tenant: caller.tenant, table: assetType.name }, id);
   const orderId = record && (await orderOf(target, JSON.parse(record)));
   if (orderId === undefined) throw unknownRecord(assetType, id);
   return writeOrder(commands, caller, orderId, (order) => () => {
@@ -148,9 +148,12 @@ async function orderOf({ commands, caller, assetType }: TableWrite, fields: Fiel
   if (parent === undefined || typeof id !== 'string') return undefined;
   const parentType = assetTypeOf(tenantOf(commands, tenant), parent.table);
   if (parentType.role === 'order') return id;
-  const record = await commands.queries.records.get({ tenant, table: parent.table }, id);
+  const record = await getShown(commands, { tenant, table: parent.table }, id);
   return record === undefined ? undefined : orderOf({ commands, caller, assetType: parentType }, JSON.parse(record));
 }
+
+const getShown = ({ queries, progress }: Commands, table: TableRef, id: string) =>
+  progress.found(table.tenant, () => queries.records.get(table, id));
 
 function partView(assetType: AssetType, order: Order, id: string): RecordView {
   const part = order.parts.get(id);

@@ -38,6 +38,7 @@ export type FollowerNews =
 const ASK_EVERY_MS = 10;
 const LOOK_EVERY_MS = 500;
 
+type Lack = Pick<Parked, 'position' | 'since'>;
 type Waiter = { readonly position: Position; readonly end: (isReached: boolean) => void };
 
 /** Tenants that are named at most. */
@@ -55,8 +56,8 @@ export class Progress {
   readonly #waiting = new Map<string, Set<Waiter>>();
   #read: Position = 0;
   #behind: ReadonlyMap<string, string> = new Map();
-  /** What the rows of a tenant lacked when somebody had waited in vain, and since when: also while nobody follows the log. */
-  readonly #lacked = new Map<string, { readonly position: Position; readonly since: string }>();
+  /** The writes for which somebody has waited in vain, of a tenant: the first, and those since, also while nobody follows. */
+  readonly #lacked = new Map<string, readonly Lack[]>();
   #isAsking = false;
 
   constructor(
@@ -122,7 +123,7 @@ export class Progress {
 
   /** Age of the tenant's oldest event that its rows are known to lack, in whole seconds; undefined: they lack none. */
   staleness(tenant: string): number | undefined {
-    const since = this.#behind.get(tenant) ?? this.#lacked.get(tenant)?.since;
+    const since = this.#behind.get(tenant) ?? this.#lacked.get(tenant)?.[0]?.since;
     return since === undefined ? undefined : Math.max(0, Math.floor((Date.now() - Date.parse(since)) / 1_000));
   }
 
@@ -143,6 +144,16 @@ export class Progress {
     return seconds <= MAX_STALENESS_SECONDS
       ? undefined
       : `The rows of this tenant are ${seconds} seconds behind what was written, more than the ${MAX_STALENESS_SECONDS} that are allowed.`;
+  }
+
+  /** What is read. @throws RowsUnavailableError for nothing where the rows were behind at the call */
+  async found<Found>(tenant: string, read: () => Promise<Found | undefined>): Promise<Found | undefined> {
+    // They may catch up while they are read.
+    const isBehind = this.staleness(tenant) !== undefined;
+    const found = await read();
+    if (found === undefined && isBehind)
+      throw new RowsUnavailableError('The rows of this tenant are behind: they may not show it yet.');
+    return found;
   }
 
   /**
@@ -188,8 +199,10 @@ export class Progress {
   }
 
   #lack(tenant: string, position: Position, waitedMs: number): void {
-    if (!this.#lacked.has(tenant))
-      this.#lacked.set(tenant, { position, since: new Date(Date.now() - waitedMs).toISOString() });
+    const last = { position, since: new Date(Date.now() - waitedMs).toISOString() };
+    const [first, second = last] = this.#lacked.get(tenant) ?? [];
+    const more = { ...second, position: Math.max(second.position, position) };
+    this.#lacked.set(tenant, first === undefined ? [last] : [first, more]);
   }
 
   /** Asks while anybody waits, or has waited in vain. */
@@ -212,7 +225,9 @@ export class Progress {
   }
 
   #end(tenant: string, position: Position): void {
-    if ((this.#lacked.get(tenant)?.position ?? Number.POSITIVE_INFINITY) <= position) this.#lacked.delete(tenant);
+    const lacked = this.#lacked.get(tenant)?.filter((each) => each.position > position) ?? [];
+    if (lacked.length > 0) this.#lacked.set(tenant, lacked);
+    else this.#lacked.delete(tenant);
     for (const waiter of this.#waiting.get(tenant) ?? []) if (waiter.position <= position) waiter.end(true);
   }
 

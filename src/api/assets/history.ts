@@ -102,7 +102,8 @@ async function recordReply(api: Api, call: Call, cancellation: Cancellation): Pr
   const id = recordId(assetType.name, path.id);
   const asked = { id, before: cursor === undefined ? undefined : Number(cursor), limit };
   const space = { tenant: tenant.name, space: assetType.name };
-  const page = await recordHistory(cancellable(api.rows, cancellation), space, asked);
+  const read = () => recordHistory(cancellable(api.rows, cancellation), space, asked);
+  const page = await api.progress.found(tenant.name, read);
   if (page === undefined) throw unknownRecord(assetType, id);
   const data = page.entries.map((entry) => recordEntry.show(acted(api.commands, tenant, { ...entry.event, ...entry })));
   return linkedReply(api, call, data, page.next);

@@ -7,7 +7,7 @@ import type { Cancellation } from '../../supervision/cancellation.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { preconditionOf } from '../entityTags.js';
-import { methodNotAllowed, notFound, unavailable } from '../errors.js';
+import { methodNotAllowed, notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import {
   type Call,
@@ -57,11 +57,10 @@ async function recordReply(api: Api, { req, caller, path, query }: Call) {
   const table = assetTypeOf(tenant, path.table);
   const { id } = path;
   const headers = atPosition(position);
-  const record = await reads.get({ tenant: caller.tenant, table: table.name }, id);
+  const get = () => reads.get({ tenant: caller.tenant, table: table.name }, id);
+  const record = await api.progress.found(caller.tenant, get);
   if (record !== undefined) return { body: `{"data":${record}}`, tag: tagOf(record), headers };
   if (position !== undefined) throw notFound(`There was no record ${id} in ${table.name} then.`);
-  if (api.progress.staleness(caller.tenant) !== undefined)
-    throw unavailable('The rows of this tenant are behind: they may not show the record yet.');
   throw unknownRecord(table, id);
 }
 

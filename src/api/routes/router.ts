@@ -143,6 +143,8 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       // Hundreds that arrive together would hold the event loop for a few milliseconds each.
       const turn = () => nextTurn(context.tenantName ?? req.route.path);
       await turn();
+      // Of before the read: the rows may catch up meanwhile.
+      const staleness = api.progress.staleness(context.tenantName ?? '');
       const reply = await operation.handle(api, call, time);
       // Nor are they answered at once where they have all waited for the same.
       if (operation.allow === 'anyone') await turn();
@@ -150,7 +152,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       const isShown = await shownByReads(api, req, reply);
       if (isAnswered(res)) return;
       if (!isShown) res.setHeader('Projection-Pending', 'true');
-      await sendReply(api, req, res, { status, ...reply });
+      await sendReply(api, req, res, { status, ...reply }, staleness);
     } catch (error) {
       if (!isAnswered(res)) throw listing?.reason ?? error;
     } finally {
@@ -192,7 +194,7 @@ const isAnswered = (res: Response): boolean => res.headersSent || res.writableEn
  * @param reply has the operation's status if it has none of its own
  * @throws HttpError 429 for a read while the tenant's clients leave too many bytes untaken
  */
-async function sendReply(api: Api, req: Request, res: Response, reply: Reply): Promise<void> {
+async function sendReply(api: Api, req: Request, res: Response, reply: Reply, staleness = 0): Promise<void> {
   const { status = 200, headers, body } = reply;
   const { tenantName, deadline } = req.context;
   const countInFlight = (bytes: number): void => {
@@ -205,7 +207,6 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
     return countInFlight(res.writableLength);
   }
   // Reads may lag behind writes.
-  const staleness = tenantName === undefined ? 0 : (api.progress.staleness(tenantName) ?? 0);
   if (staleness > 0) res.setHeader('Projection-Staleness', String(staleness));
   res.vary('Accept-Encoding');
   const tag = reply.tag ?? (status === 200 && body !== undefined ? tagOf(body) : undefined);

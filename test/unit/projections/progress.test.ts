@@ -6,6 +6,8 @@ const LONG = 60_000;
 const parked = { position: 8, eventId: 'e', eventType: 'X', error: 'It is bad.', since: '2026-11-27T08:00:00.000Z' };
 const moveTo = (rows: MemoryRows, position: number) => rows.apply('acme', { writes: [], position });
 
+const away = { progress: () => Promise.reject(new Error('The engine is away.')) };
+
 describe('where the follower tells', () => {
   let rows: MemoryRows;
   let progress: Progress;
@@ -57,12 +59,19 @@ describe('where the follower tells', () => {
   });
 
   test('who asks for what was written while the engine is away is told that the rows lack it, until they have it', async () => {
-    const away = { progress: () => Promise.reject(new Error('The engine is away.')) };
     const beside = new Progress(away, { isTold: true });
     await expect(beside.waitFor('acme', 9, LONG)).rejects.toThrow('The engine is away.');
     expect(beside.staleness('acme')).toBe(0);
     beside.tell({ kind: 'applied', tenant: 'acme', position: 9 });
     expect(beside.staleness('acme')).toBeUndefined();
+  });
+
+  test('what is not found may be there while the rows lack a write, also if they catch up during the read', async () => {
+    for (const position of [7, 9]) expect(await progress.waitFor('acme', position, 0)).toBe(false);
+    progress.tell({ kind: 'applied', tenant: 'acme', position: 7 });
+    const nothing = async () => progress.tell({ kind: 'applied', tenant: 'acme', position: 9 }) as undefined;
+    await expect(progress.found('acme', nothing)).rejects.toThrow('may not show it yet');
+    expect(await progress.found('acme', nothing)).toBeUndefined();
   });
 
   test('staleness is the age of the oldest event that is not applied', () => {
@@ -105,10 +114,6 @@ describe('where nobody tells', () => {
   });
 
   test('an engine that is away is told', async () => {
-    const rows = new MemoryRows();
-    rows.progress = async () => {
-      throw new Error('The engine is away.');
-    };
-    await expect(new Progress(rows, { isTold: false }).waitFor('acme', 7, LONG)).rejects.toThrow('The engine is away.');
+    await expect(new Progress(away, { isTold: false }).waitFor('acme', 7, LONG)).rejects.toThrow('The engine is away.');
   });
 });
