@@ -1,5 +1,5 @@
 /** Rows that are parked; jobs on rows and the log: what asks for one, and what becomes of them. */
-import { Alert, Badge, Group, Progress, Stack, Text } from '@mantine/core';
+import { Alert, Badge, Group, Progress, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { bodyOf } from '../api/client';
@@ -23,12 +23,17 @@ export function Jobs({ tenant }: { readonly tenant?: string }) {
     <Section title={jobs.title}>
       <Group align="flex-end" gap="xs">
         <Act label={jobs.verify} act={begin('verify', tenant)} />
-        <Confirm label={jobs.rebuild} why={jobs.rebuildWhy} act={begin('rebuild', tenant)} color="indigo" />
+        <Confirm
+          label={jobs.rebuild}
+          of={tenant ?? jobs.everything}
+          why={jobs.rebuildWhy}
+          act={begin('rebuild', tenant)}
+          color="indigo"
+        />
         {tenant === undefined && <Act label={jobs.audit_verify} act={begin('audit_verify')} />}
         {tenant === undefined && <Act label={jobs.audit_checkpoint} act={begin('audit_checkpoint')} />}
         {tenant === undefined && <Act label={jobs.backup} act={begin('backup')} />}
       </Group>
-      <Text size="sm">{jobs.verifyWhy}</Text>
       {list.length > 0 && (
         <Rows
           label={jobs.title}

@@ -76,16 +76,12 @@ const WORDS = {
   jobs: {
     title: ['Jobs', 'Taken'],
     everything: ['all tenants', 'alle tenants'],
-    verify: ['Verify', 'Controleren'],
-    rebuild: ['Rebuild', 'Herbouwen'],
+    verify: ['Verify the rows against the log', 'Rijen met het log vergelijken'],
+    rebuild: ['Rebuild the rows', 'Rijen herbouwen'],
     retry: ['Retry', 'Opnieuw proberen'],
     audit_verify: ['Verify the event log', 'Gebeurtenissenlog controleren'],
     audit_checkpoint: ['Sign a checkpoint', 'Controlepunt ondertekenen'],
     backup: ['Back up', 'Back-up maken'],
-    verifyWhy: [
-      'The log is applied again to a copy, which is compared with the rows. Nothing is changed.',
-      'Het log wordt opnieuw toegepast op een kopie, die met de rijen wordt vergeleken. Er verandert niets.',
-    ],
     rebuildWhy: [
       'A copy is filled from the log and takes the place of the rows. No webhook is sent again.',
       'Een kopie wordt uit het log gevuld en vervangt de rijen. Er wordt geen webhook opnieuw verstuurd.',
