@@ -1,5 +1,5 @@
 /** The tenants of the installation by name, a new one, and one of them: how it fares, what it uses, and work on its rows. */
-import { Badge, Group, Stack, Text } from '@mantine/core';
+import { Badge, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { dataOf } from '../api/client';
@@ -92,13 +92,13 @@ function NewTenant() {
   };
   return (
     <>
-      <Opens label={opening.title}>
+      <Opens label={opening.title} size="sm" variant="filled">
         {(close) => (
           <InputsDialog
             title={opening.title}
             label={common.add}
             inputs={[
-              { name: 'name', label: opening.name },
+              { name: 'name', label: opening.name, required: true },
               { name: 'admin_email', label: opening.admin_email },
               { name: 'order_model', label: tenant.model, choices: ['dyn_stock_order', 'dyn_transport_order'] },
             ]}
@@ -128,14 +128,12 @@ export function TenantPage() {
       <Loaded query={useQuery(tenantQuery(tenant))}>
         {(found) => (
           <Stack>
-            <Group>
-              <TenantState tenant={found} />
-              <Text component="bdi">{found.display_name}</Text>
-            </Group>
+            <TenantState tenant={found} />
             <ParkedList parked={found.parked} />
             <Facts
               label={tenant}
               facts={[
+                [text.common.name, found.display_name],
                 [text.tenant.model, found.order_model],
                 [text.users.title, number(found.users)],
                 [text.clients.title, number(found.clients)],
