@@ -74,7 +74,7 @@ export function Log() {
               cells: [
                 number(stream === undefined ? each.position : each.revision),
                 <When key="when" at={each.occurred_at} />,
-                <bdi key="stream">{each.stream}</bdi>,
+                each.stream,
                 <Anchor key="type" component="button" size="sm" aria-haspopup="dialog" onClick={() => setOpened(n)}>
                   {each.type}
                 </Anchor>,

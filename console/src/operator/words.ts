@@ -41,7 +41,7 @@ const WORDS = {
     day: ['Last day', 'Afgelopen dag'],
     requests: ['Requests a second', 'Verzoeken per seconde'],
     errors: ['errors', 'fouten'],
-    time: ['99 of 100 requests took at most', '99 van 100 verzoeken duurden hoogstens'],
+    time: ['99 of 100 requests took at most', '99 van 100 verzoeken binnen'],
     stored: ['Written to the log a second', 'In het log geschreven per seconde'],
     lag: ['What the rows lack of the log', 'Wat de rijen van het log missen'],
     waiting: ['Deliveries that wait', 'Wachtende afleveringen'],
