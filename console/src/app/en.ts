@@ -307,6 +307,7 @@ export const en = {
     noDeliveries: 'Nothing was sent yet. Send a test to see what arrives.',
     state: { open: 'Open', succeeded: 'Delivered', failed: 'Failed' },
     attempts: 'Attempts',
+    nextAttempt: 'Next attempt',
     event: 'Event',
     headers: 'Headers',
     answer: 'Answer',

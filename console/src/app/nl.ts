@@ -307,6 +307,7 @@ export const nl: Text = {
     noDeliveries: 'Er is nog niets gestuurd. Stuur een test om te zien wat er aankomt.',
     state: { open: 'Open', succeeded: 'Afgeleverd', failed: 'Mislukt' },
     attempts: 'Pogingen',
+    nextAttempt: 'Volgende poging',
     event: 'Gebeurtenis',
     headers: 'Headers',
     answer: 'Antwoord',

@@ -2,24 +2,24 @@
 import { Alert, Code, Group, Paper, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, dataOf, reasonInWords, type Schemas } from '../api/client';
-import { useRoles } from '../api/queries';
+import { useRoles, webhooksQuery } from '../api/queries';
 import { Act } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
 import { OrderLink } from '../orders/FieldInput';
 import { DeliveryStateBadge, outcomeOf } from './SuccessByHour';
-
-const READ_EACH_MS = 3_000;
+import { READ_EACH_MS } from './WebhookPage';
 
 export function DeliveryPage() {
   const { webhookId, deliveryId } = getRouteApi('/webhooks/$webhookId/deliveries/$deliveryId').useParams();
   const text = useText();
   const navigate = useNavigate();
   const { isAdmin } = useRoles();
+  const webhook = useQuery(webhooksQuery).data?.find(({ id }) => id === webhookId);
   const path = { webhook_id: webhookId, delivery_id: deliveryId };
   const delivery = useQuery({
     queryKey: ['deliveries', webhookId, 'one', deliveryId],
@@ -41,13 +41,18 @@ export function DeliveryPage() {
           title={of.kind}
           actions={isAdmin && <Act label={text.webhooks.resend} disabled={of.state === 'open'} act={resend} />}
         >
-          <Group gap="xs">
+          <Group gap="xs" fz="sm">
             <DeliveryStateBadge state={of.state} />
             <When at={of.requested_at} />
+            <Link to="/webhooks/$webhookId" params={{ webhookId }}>
+              {webhook?.name || webhook?.url || '…'}
+            </Link>
             {of.order_id !== null && <OrderLink id={of.order_id} />}
-            {of.reason !== null && <Text className="text">{reasonInWords(of.reason)}</Text>}
+            {of.reason !== null && <span className="text">{reasonInWords(of.reason)}</span>}
+            {of.retry_at !== null && `${text.webhooks.nextAttempt}:`}
+            <When at={of.retry_at} />
           </Group>
-          {of.attempts.map((attempt) => (
+          {of.attempts.toReversed().map((attempt) => (
             <Attempt key={attempt.attempt} path={path} attempt={attempt} />
           ))}
         </Page>

@@ -14,7 +14,7 @@ import { OrderField, OrderLink } from '../orders/FieldInput';
 import { DeliveryStateBadge, deliveriesSince, MAX_DELIVERIES, outcomeOf, SuccessByHour } from './SuccessByHour';
 import { EVENTS, type Webhook, WebhookForm, WebhookState } from './Webhooks';
 
-const READ_EACH_MS = 5_000;
+export const READ_EACH_MS = 5_000;
 const DAY_MS = 86_400_000;
 
 export function WebhookPage() {
@@ -50,7 +50,7 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
         )
       }
     >
-      <Paper withBorder p="md">
+      <Paper withBorder p="sm">
         <Stack gap="xs">
           <WebhookState webhook={webhook} />
           <Text className="text mono">{webhook.url}</Text>

@@ -1,5 +1,5 @@
 /** The webhooks of the tenant. */
-import { Badge, Group, Text } from '@mantine/core';
+import { Badge, Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { api, bodyOf, dataOf, reasonInWords, type Schemas } from '../api/client';
@@ -73,11 +73,7 @@ export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
   return (
     <Group gap="xs">
       <Badge color={webhook.enabled ? 'green' : 'red'}>{webhook.enabled ? text.enabled : text.disabled}</Badge>
-      {webhook.disabled !== null && (
-        <Text size="sm" className="text">
-          {reasonInWords(webhook.disabled.reason)}
-        </Text>
-      )}
+      {webhook.disabled !== null && <span className="text">{reasonInWords(webhook.disabled.reason)}</span>}
     </Group>
   );
 }
