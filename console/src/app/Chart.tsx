@@ -45,7 +45,8 @@ export function Chart({ label, times, show, lines }: Props) {
   return (
     <Paper withBorder p="sm" pb={4}>
       <Text size="sm">{label}</Text>
-      <Group gap="sm" align="baseline">
+      <Group gap="sm" align="baseline" mt={4}>
+        {lines[0]?.label !== label && <Text size="sm">{timeOf(here)}</Text>}
         {lines.map((line) =>
           line.label === label ? (
             <Text key={line.label} size="xl" fw={600}>

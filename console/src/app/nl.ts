@@ -294,7 +294,7 @@ export const nl: Text = {
     disable: 'Uitzetten',
     secret: 'Geheim',
     rotate: 'Nieuw geheim',
-    rotateWhy: 'Beide geheimen ondertekenen 24 uur lang; Signature meteen het nieuwe. Geef het nu aan de ontvanger.',
+    rotateWhy: 'Beide geheimen ondertekenen 24 uur lang, Signature alleen het nieuwe. Geef het nu aan de ontvanger.',
     test: 'Test sturen',
     onItsWay: 'Onderweg: het verschijnt bij de afleveringen.',
     backfill: 'Eerdere gebeurtenissen sturen',
@@ -320,7 +320,6 @@ export const nl: Text = {
     customData: 'Eigen gegevens (JSON-object)',
     ofLastDay: (count: string, percent: number | undefined) =>
       `${count} ${count === '1' ? 'aflevering' : 'afleveringen'} in 24 uur${percent === undefined ? '' : `, ${percent} % van de beëindigde is gelukt`}`,
-    notAll: 'Er waren er meer; dit zijn de laatste.',
     lastDay: 'Laatste 24 uur',
     allDelivered: (count: string) => `${count} afgeleverd`,
     failedOf: (failed: string, of: string) => `${failed} van ${of} mislukt`,

@@ -90,8 +90,7 @@ export function ParkedList({ parked }: { readonly parked: readonly Parked[] }) {
   const number = useNumber();
   return parked.map(({ tenant, what, event_type: type, position, error, since }) => (
     <Alert key={tenant} color="red" variant="light" title={`${tenant} ${words.is}`}>
-      <div className="text">{words.event(type, number(position))}</div>
-      <div className="text">{error}</div>
+      <div className="text">{`${words.event(type, number(position))}\n${error}`}</div>
       <Group mt="xs">
         {/* Of the directory, only a release with a fix brings it back. */}
         {what === 'rows' && <Act label={jobs.retry} act={begin('retry', tenant)} />}

@@ -73,8 +73,8 @@ export function SuccessByHour({ webhookId }: { readonly webhookId: string }) {
   });
   const ended = deliveries.length - count(deliveries, 'open');
   const percent = ended === 0 ? undefined : Math.round((100 * count(deliveries, 'succeeded')) / ended);
-  const all = deliveries.length < MAX_DELIVERIES ? '' : ` ${text.notAll}`;
-  const summary = `${text.ofLastDay(number(deliveries.length), percent)}. ${text.p95(number(p95(deliveries)) || '–')}.${all}`;
+  const orMore = deliveries.length < MAX_DELIVERIES ? '' : '+';
+  const summary = `${text.ofLastDay(number(deliveries.length) + orMore, percent)}. ${text.p95(number(p95(deliveries)) || '–')}.`;
   const line = (state: 'succeeded' | 'failed', color: string) => ({
     label: text.state[state],
     color,
