@@ -29,7 +29,7 @@ export function ApiClients() {
       [text.secret, secret],
     ]);
   const add = isAdmin && (
-    <Opens label={text.add} size="sm" variant="filled">
+    <Opens label={text.add} variant="filled">
       {(close) => <ClientForm onClose={close} onAdded={onSecret} />}
     </Opens>
   );

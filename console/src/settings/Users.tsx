@@ -22,7 +22,7 @@ export function Users() {
       title={text.users.title}
       actions={
         isAdmin && (
-          <Opens label={text.users.add} size="sm" variant="filled">
+          <Opens label={text.users.add} variant="filled">
             {(close) => <UserForm onClose={close} onInvited={onInvited} />}
           </Opens>
         )

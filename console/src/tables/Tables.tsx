@@ -18,7 +18,7 @@ export function Tables() {
   // The list does not wait for it.
   const summaries = new Map(useQuery(tableSummariesQuery).data?.map((each) => [each.name, each]));
   const add = isAdmin && (
-    <Opens label={text.addTable} size="sm" variant="filled">
+    <Opens label={text.addTable} variant="filled">
       {(close) => <AddTable onClose={close} />}
     </Opens>
   );

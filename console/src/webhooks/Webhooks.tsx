@@ -29,7 +29,7 @@ export function Webhooks() {
   const { isAdmin } = useRoles();
   const [dialog, show] = useSecretOnce(text.webhooks.secret);
   const add = isAdmin && (
-    <Opens label={text.webhooks.add} size="sm" variant="filled">
+    <Opens label={text.webhooks.add} variant="filled">
       {(close) => <WebhookForm onClose={close} onAdded={show} />}
     </Opens>
   );
