@@ -1,5 +1,5 @@
 /** Who did what, the newest first: filtered by the address, so that a link shows the same. */
-import { Anchor, Button, Group, Select } from '@mantine/core';
+import { Button, Group, Input, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { api, bodyOf } from '../api/client';
@@ -28,29 +28,27 @@ export function Activity() {
     const { [name]: _, ...others } = search;
     show(value === null || value === '' ? others : { ...others, [name]: value });
   };
-  const choice = (name: 'kind' | 'table', data: readonly { readonly value: string; readonly label: string }[]) => (
-    <Select
-      label={name === 'kind' ? text.activity.kind : text.tables.one}
-      searchable
-      clearable
-      data={[...data]}
-      value={search[name] ?? null}
-      onChange={set(name)}
-    />
-  );
+  const choices = [
+    { name: 'kind', label: text.activity.kind, data: kinds },
+    { name: 'table', label: text.tables.one, data: tables },
+  ] as const;
+  const file = `/api/v1/platform/activity.csv?${new URLSearchParams(search)}`;
   return (
     <Page
       title={text.activity.title}
       actions={
-        <Anchor href={`/api/v1/platform/activity.csv?${new URLSearchParams(search)}`} download>
+        <Button component="a" href={file} download size="xs" variant="default">
           {text.common.download}
-        </Anchor>
+        </Button>
       }
     >
-      <Group gap="xs" align="flex-end">
-        <SearchField label={text.activity.actor} value={search.actor ?? ''} onSearch={set('actor')} />
-        {choice('kind', kinds)}
-        {choice('table', tables)}
+      <Group component="form" gap="xs" align="flex-end">
+        <Input.Wrapper label={text.activity.who} labelElement="div">
+          <SearchField label={text.activity.actor} value={search.actor ?? ''} onSearch={set('actor')} />
+        </Input.Wrapper>
+        {choices.map(({ name, ...more }) => (
+          <Select key={name} {...more} searchable clearable value={search[name] ?? null} onChange={set(name)} />
+        ))}
         <OrderField label={text.orders.one} value={search.order_id} onChange={set('order_id')} />
         <DateInput isMoment isFilter label={text.common.from} value={search.from ?? ''} onChange={set('from')} />
         <DateInput isMoment isFilter label={text.common.to} value={search.to ?? ''} onChange={set('to')} />
