@@ -54,10 +54,7 @@ function EntryFacts({ entry }: { readonly entry: Entry }) {
     [text.when, <When key="when" at={entry.occurred_at} long />],
     [text.who, <bdi key="who">{`${entry.actor.name ?? ''} (${entry.actor.id})`}</bdi>],
     [text.on, <Subject key="on" entry={entry} />],
-    [
-      text.request,
-      entry.request === null ? '' : `${entry.request.method} ${entry.request.path} (${entry.request.request_id})`,
-    ],
+    [text.request, entry.request && `${entry.request.method} ${entry.request.path}`],
     [
       text.differences,
       entry.table !== null && entry.counts !== null && entry.order_id === null && (
@@ -159,7 +156,7 @@ function Sentence({ entry, onFilter }: { readonly entry: Entry } & Pick<EntriesP
         </Chip>
       )}
       {counts !== null && entry.record_id === null && (
-        <Text size="sm">{text.counts(counts.created, counts.updated, counts.deleted)}</Text>
+        <span>({text.counts(counts.created, counts.updated, counts.deleted)})</span>
       )}
     </Group>
   );
