@@ -38,6 +38,7 @@ export function TenantSettings() {
               />
               <SettingForm
                 title={text.rate}
+                why={text.rateWhy}
                 fields={[
                   ['per_second', text.perSecond, 1],
                   ['burst', text.burst, 1],
@@ -57,7 +58,7 @@ export function TenantSettings() {
 
 type FormProps = {
   readonly title: string;
-  readonly why?: string;
+  readonly why: string;
   /** Each with its name in the API, its label, and the least and the most it may be. */
   readonly fields: readonly (readonly [name: string, label: string, min: number, max?: number])[];
   readonly values: { readonly [name: string]: number } | null;
@@ -81,7 +82,7 @@ function SettingForm({ title, why, fields, values, recommended = {}, save, remov
     <Paper withBorder p="md" component="section" aria-label={title}>
       <Stack>
         <Title order={2}>{title}</Title>
-        {why !== undefined && <Text size="sm">{why}</Text>}
+        <Text size="sm">{why}</Text>
         {fields.map(([name, label, min, max]) => (
           <NumberInput
             key={name}
