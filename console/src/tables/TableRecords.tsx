@@ -1,5 +1,5 @@
 /** Any table as a grid with the API's filters, sorts, totals and pages, now or as it was at a moment. */
-import { Button, Group, Select, TextInput } from '@mantine/core';
+import { Button, Group, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
@@ -222,12 +222,7 @@ function Filters({ fields, search, onChange, columns }: FiltersProps) {
           value={operator}
           onChange={(next) => setOperator(next ?? '')}
         />
-        <TextInput
-          aria-label={text.common.search}
-          placeholder={text.common.search}
-          value={value}
-          onChange={({ currentTarget }) => setValue(currentTarget.value)}
-        />
+        <TextField aria-label={text.common.search} placeholder={text.common.search} value={value} onText={setValue} />
         <DateInput
           isMoment
           isFilter
