@@ -9,7 +9,7 @@ import { useText, When } from '../app/language';
 import { Empty, Listed, Page, Past } from '../app/Page';
 import { titleOf, valueText } from '../app/Rows';
 import type { CompareSearch } from '../routes';
-import { Differences, useLabels } from './Differences';
+import { Differences, TableLink, useLabels } from './Differences';
 
 export function Compare() {
   const { table } = getRouteApi('/tables/$table/compare').useParams();
@@ -28,7 +28,7 @@ export function Compare() {
   };
   const compared = usePages(['compare', table, range], read, { enabled: range.from !== undefined });
   return (
-    <Page title={`${labelOf(table)}: ${text.tables.compare}`}>
+    <Page title={`${labelOf(table)}: ${text.tables.compare}`} actions={<TableLink table={table} />}>
       <Group
         component="form"
         align="flex-end"

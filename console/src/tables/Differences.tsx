@@ -1,6 +1,7 @@
 /** What differs: a field as it was and as it is, in every list of changes; and the records of a dry run or a comparison. */
 import { Badge, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import type { Schemas } from '../api/client';
 import { assetTypesQuery, ours } from '../api/queries';
@@ -37,6 +38,13 @@ export function useLabels(): (name: string, table?: string) => string {
     return label.charAt(0).toUpperCase() + label.slice(1);
   };
 }
+
+/** From a page about a table or one of its records to all of them. */
+export const TableLink = ({ table }: Pick<Props, 'table'>) => (
+  <Link to="/tables/$table" params={{ table }}>
+    {useLabels()(table)}
+  </Link>
+);
 
 type Difference = Pick<Schemas['Difference'], 'key' | 'fields'> & { readonly change: 'create' | 'update' | 'delete' };
 type Props = { readonly table: string; readonly differences: readonly Difference[] };

@@ -15,7 +15,7 @@ import { CleanUp } from './CleanUp';
 import { cellValue } from './cells';
 import { type Dialect, guessDialect } from './csv';
 import { DialectForm } from './DialectForm';
-import { Differences, useLabels } from './Differences';
+import { Differences, TableLink, useLabels } from './Differences';
 import { beginningOf, type Checked, checkFile, groupsOf, MAX_REFUSED, type Source, sendFile } from './importFile';
 import { Undo } from './Operations';
 import { saveCsv } from './TableRecords';
@@ -45,7 +45,7 @@ function ImportInto({ type }: { readonly type: AssetType }) {
     onSuccess: setChosen,
   });
   return (
-    <Page title={`${type.label}: ${text.title}`}>
+    <Page title={`${type.label}: ${text.title}`} actions={<TableLink table={type.name} />}>
       <Text>{text.how}</Text>
       <FileInput
         label={text.file}

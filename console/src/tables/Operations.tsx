@@ -9,7 +9,7 @@ import { useNumber, useText, When } from '../app/language';
 import { Listed, Page } from '../app/Page';
 import { Cut, Rows } from '../app/Rows';
 import type { OperationsSearch } from '../routes';
-import { useLabels } from './Differences';
+import { TableLink, useLabels } from './Differences';
 
 export function Operations() {
   const { table } = getRouteApi('/tables/$table/operations').useParams();
@@ -30,14 +30,15 @@ export function Operations() {
     <Page
       title={`${labelOf(table)}: ${text.operations}`}
       actions={
-        search.batch !== undefined && (
-          <>
+        <>
+          <TableLink table={table} />
+          {search.batch !== undefined && (
             <Button size="xs" variant="default" onClick={() => void navigate({ to: '.', search: {} as never })}>
               {common.clearFilters}
             </Button>
-            {isAdmin && <Undo of={{ table, sync: search.batch, name: search.batch }} />}
-          </>
-        )
+          )}
+          {search.batch !== undefined && isAdmin && <Undo of={{ table, sync: search.batch, name: search.batch }} />}
+        </>
       }
     >
       <Listed list={list} none={text.noOperations}>

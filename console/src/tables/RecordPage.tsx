@@ -10,7 +10,7 @@ import { Opens } from '../app/Dialogs';
 import { localeOf, useLanguage, useText, When } from '../app/language';
 import { Loaded, More, Page, Past, Section } from '../app/Page';
 import { Facts, SYSTEM_FIELDS, titleOf, Value, valueText } from '../app/Rows';
-import { Changed, useLabels } from './Differences';
+import { Changed, TableLink, useLabels } from './Differences';
 import { Undo } from './Operations';
 import { DeleteRecord, RecordForm, readRecord, useReferences } from './RecordForm';
 
@@ -35,9 +35,7 @@ export function RecordPage() {
                 title={titleOf({ id: recordId, ...(now ?? recordAt(null, newest?.data ?? [], 1)) })}
                 actions={
                   <>
-                    <Link to="/tables/$table" params={{ table }}>
-                      {type.label}
-                    </Link>
+                    <TableLink table={table} />
                     {isAdmin && type.kind === 'reference' && read !== null && (
                       <>
                         <DeleteRecord type={type} read={read} />
@@ -168,42 +166,40 @@ function RecordHistory({ type, recordId, now, children }: HistoryProps) {
     if (ofThen < 0 && hasNextPage && !isFetching) void fetchNextPage();
   }, [ofThen, hasNextPage, isFetching, fetchNextPage]);
   const past = chosen === undefined && at !== undefined ? at : step > 0 ? changes[step]?.occurred_at : undefined;
+  const show = (next: number) => {
+    setStep(next);
+    if (next === changes.length - 1 && hasNextPage) void fetchNextPage();
+  };
   return (
     <Loaded query={history}>
-      {() => {
-        const show = (next: number) => {
-          setStep(next);
-          if (next === changes.length - 1 && hasNextPage) void fetchNextPage();
-        };
-        return (
-          <Stack>
-            {past !== undefined && <Past at={past} onNow={() => show(0)} />}
-            {changes.length > 1 && <Steps table={table} changes={changes} step={step} onStep={show} />}
-            <div className="beside">
-              {children(
-                recordAt(step === 0 ? now : now && { ...lastValues(changes), ...now }, changes, step),
-                changes[step],
-              )}
-              <Section title={text.orders.history}>
-                <Timeline bulletSize={12} lineWidth={2} active={changes.length}>
-                  {changes.map((change) => (
-                    <Timeline.Item key={`${change.id} ${change.change}`}>
-                      <Step table={table} change={change} />
-                      <details>
-                        <summary>{text.orders.changes(Object.keys(change.fields).length)}</summary>
-                        {Object.entries(change.fields).map(([field, { from, to }]) => (
-                          <Changed key={field} label={labelOf(field, table)} from={from} to={to} />
-                        ))}
-                      </details>
-                    </Timeline.Item>
-                  ))}
-                </Timeline>
-                <More list={history} />
-              </Section>
-            </div>
-          </Stack>
-        );
-      }}
+      {() => (
+        <Stack>
+          {past !== undefined && <Past at={past} onNow={() => show(0)} />}
+          {changes.length > 1 && <Steps table={table} changes={changes} step={step} onStep={show} />}
+          <div className="beside">
+            {children(
+              recordAt(step === 0 ? now : now && { ...lastValues(changes), ...now }, changes, step),
+              changes[step],
+            )}
+            <Section title={text.orders.history}>
+              <Timeline bulletSize={12} lineWidth={2} active={changes.length}>
+                {changes.map((change) => (
+                  <Timeline.Item key={`${change.id} ${change.change}`}>
+                    <Step table={table} change={change} />
+                    <details>
+                      <summary>{text.orders.changes(Object.keys(change.fields).length)}</summary>
+                      {Object.entries(change.fields).map(([field, { from, to }]) => (
+                        <Changed key={field} label={labelOf(field, table)} from={from} to={to} />
+                      ))}
+                    </details>
+                  </Timeline.Item>
+                ))}
+              </Timeline>
+              <More list={history} />
+            </Section>
+          </div>
+        </Stack>
+      )}
     </Loaded>
   );
 }
