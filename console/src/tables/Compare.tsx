@@ -17,8 +17,9 @@ export function Compare() {
   const labelOf = useLabels();
   const range: CompareSearch = getRouteApi('/tables/$table/compare').useSearch();
   const navigate = useNavigate();
-  const [from, setFrom] = useState('');
-  const [to, setTo] = useState('');
+  const isPosition = /^\d+$/.test(range.from ?? '');
+  const [from, setFrom] = useState((!isPosition && range.from) || '');
+  const [to, setTo] = useState(range.to ?? '');
   const show = (search: CompareSearch) =>
     void navigate({ to: '/tables/$table/compare', params: { table }, search, replace: true });
   const read = async (cursor: string | undefined) => {
@@ -46,7 +47,7 @@ export function Compare() {
       ) : (
         <>
           <Past
-            from={/^\d+$/.test(range.from) ? text.tables.justBefore : <When key="from" at={range.from} long />}
+            from={isPosition ? text.tables.justBefore : <When key="from" at={range.from} long />}
             at={range.to}
             onNow={() => show({})}
           />
