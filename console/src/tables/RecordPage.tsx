@@ -229,9 +229,9 @@ function Steps({ table, changes, step, onStep }: StepsProps) {
         thumbProps={{ 'aria-valuetext': momentOf(last - step) }}
       />
       {change !== undefined && (
-        <div role="status">
+        <Text component="div" size="sm" role="status">
           <Step table={table} change={change} />
-        </div>
+        </Text>
       )}
     </Stack>
   );
