@@ -331,7 +331,7 @@ export const en = {
     none: 'No program can use the API yet. Add a client for your ERP.',
     scopes: 'Scopes',
     scopesWhy: 'A scope that is taken away ends for its tokens at once; a new one begins with the next token.',
-    lastUsed: 'Last used',
+    lastUsed: 'Last\u00a0used',
     never: 'Never',
     id: 'Client ID',
     secret: 'Client secret',

@@ -331,7 +331,7 @@ export const nl: Text = {
     none: 'Nog geen programma kan de API gebruiken. Voeg een client toe voor uw ERP.',
     scopes: 'Scopes',
     scopesWhy: 'Een scope die vervalt, geldt meteen niet meer voor zijn tokens; een nieuwe vanaf het volgende token.',
-    lastUsed: 'Laatst gebruikt',
+    lastUsed: 'Laatst\u00a0gebruikt',
     never: 'Nooit',
     id: 'Client-ID',
     secret: 'Clientgeheim',
