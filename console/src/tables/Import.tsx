@@ -7,7 +7,7 @@ import { useEffect, useRef, useState } from 'react';
 import type { AssetField, AssetType } from '../api/client';
 import { tableInfoQuery, tableSummariesQuery } from '../api/queries';
 import { useLanguage, useNumber, useText } from '../app/language';
-import { decimalMark, NoNumber } from '../app/numberText';
+import { decimalMark, NoNumber, numberText } from '../app/numberText';
 import { Loaded, Page, Problem } from '../app/Page';
 import { Cut, Rows, valueText } from '../app/Rows';
 import { writableFields } from '../orders/draft';
@@ -98,12 +98,6 @@ function Read({ type, chosen }: { readonly type: AssetType; readonly chosen: Cho
 
 const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
-/** A cell as it is understood, which shows what was guessed wrong. */
-function readText(cell: string, field: AssetField | undefined, dialect: Dialect): string {
-  const value = field === undefined ? cell : cellValue(cell, field.type, dialect);
-  return value instanceof NoNumber ? `${cell} (?)` : valueText(value);
-}
-
 type MatchedProps = {
   readonly type: AssetType;
   readonly chosen: Chosen;
@@ -112,12 +106,19 @@ type MatchedProps = {
 
 /** Which column is which field; a name or a label says it. */
 function Matched({ type, chosen: { file, dialect }, beginning }: MatchedProps) {
-  const text = useText();
+  const { language, text } = useLanguage();
   const [names = [], ...rows] = beginning;
   const writable = writableFields(type, 'id');
   const [fields, setFields] = useState<readonly (AssetField | undefined)[]>(() =>
     names.map((column) => writable.find(({ name, label }) => [plain(name), plain(label)].includes(plain(column)))),
   );
+  /** A cell as it is understood, which shows what was guessed wrong. */
+  const readText = (cell: string, field: AssetField | undefined): string => {
+    const value = field === undefined ? cell : cellValue(cell, field.type, dialect);
+    if (value instanceof NoNumber) return `${cell} (?)`;
+    if (typeof value === 'boolean') return value ? text.common.yes : text.common.no;
+    return field?.type === 'Decimal' ? numberText(value, decimalMark(language)) : valueText(value);
+  };
   const isBusy = useIsMutating({ mutationKey: WORK }) > 0;
   const twice = fields.find((field, at) => field !== undefined && fields.indexOf(field) !== at);
   const unique = writable.find(({ name }) => name === type.unique_field);
@@ -140,7 +141,7 @@ function Matched({ type, chosen: { file, dialect }, beginning }: MatchedProps) {
           id: `${at} ${column}`,
           cells: [
             <Cut key="column">{column}</Cut>,
-            <Cut key="values">{rows.map((cells) => readText(cells[at] ?? '', fields[at], dialect))}</Cut>,
+            <Cut key="values">{rows.map((cells) => readText(cells[at] ?? '', fields[at]))}</Cut>,
             <Select
               key="field"
               aria-label={`${text.imports.field}: ${column}`}
