@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { operations } from '../../generated/schema';
 import { api, bodyOf } from '../api/client';
-import { assetTypesQuery, tableSummariesQuery, useRoles } from '../api/queries';
+import { assetTypesQuery, ours, tableSummariesQuery, useRoles } from '../api/queries';
 import { InputsDialog, Opens } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page, Section } from '../app/Page';
@@ -87,6 +87,7 @@ function AddTable({ onClose }: { readonly onClose: () => void }) {
 export function AddField({ table, onClose }: { readonly table: string; readonly onClose: () => void }) {
   const { tables: text, common } = useText();
   const tables = useQuery(assetTypesQuery).data?.filter(({ kind }) => kind === 'reference') ?? [];
+  const types = TYPES.map((value) => ({ value, label: ours(value) }));
   const references = tables.map(({ name: value, label }) => ({ value, label: `${text.one}: ${label}` }));
   const send = ({ type: chosen, ...more }: Omit<NewField, 'type'> & { type: string }) => {
     const type = TYPES.find((each) => each === chosen);
@@ -99,7 +100,7 @@ export function AddField({ table, onClose }: { readonly table: string; readonly 
       label={common.add}
       inputs={[
         { name: 'name', label: text.technicalName, required: true },
-        { name: 'type', label: text.type, choices: [...TYPES, ...references] },
+        { name: 'type', label: text.type, choices: [...types, ...references] },
         ...(['required', 'filterable', 'sortable'] as const).map((name) => ({ name, label: text[name] })),
       ]}
       values={NO_FIELD}
