@@ -3,7 +3,7 @@ import { Anchor, Code, Group, Stack, Text, UnstyledButton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api, bodyOf, dataOf, type Schemas } from '../api/client';
+import { api, dataOf, reasonInWords, type Schemas } from '../api/client';
 import { useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Facts, Rows, valueText } from '../app/Rows';
@@ -21,16 +21,15 @@ export function ActivityEntryPage() {
   const titleOf = (of: Entry): string => {
     const [before = '', behind = ''] = verbOf(of.kind);
     const { words, more } = subjectOf(of);
-    return [of.actor.name ?? of.actor.id, before, words, more].filter(Boolean).join(' ') + behind;
+    return [reasonInWords(of.actor.name ?? of.actor.id), before, words, more].filter(Boolean).join(' ') + behind;
   };
   // An entry is found by the page that begins with it.
   const entry = useQuery({
     queryKey: ['activity', 'one', entryId],
     queryFn: async () => {
-      const { data } = await bodyOf(
-        api.GET('/api/v1/platform/activity', { params: { query: momentOf(entryId) as object } }),
-      );
-      return data.find(({ id }) => id === entryId) ?? null;
+      const query = momentOf(entryId) as object;
+      const entries = await dataOf(api.GET('/api/v1/platform/activity', { params: { query } }));
+      return entries.find(({ id }) => id === entryId) ?? null;
     },
   });
   return (
@@ -52,7 +51,7 @@ function EntryFacts({ entry }: { readonly entry: Entry }) {
   const wordsOf = (value: string) => new Map(Object.entries({ ...status, ...users.role })).get(value) ?? value;
   const rows = [
     [text.when, <When key="when" at={entry.occurred_at} long />],
-    [text.who, <bdi key="who">{`${entry.actor.name ?? ''} (${entry.actor.id})`}</bdi>],
+    [text.who, <bdi key="who">{`${reasonInWords(entry.actor.name ?? '')} (${entry.actor.id})`}</bdi>],
     [text.on, <Subject key="on" entry={entry} />],
     [text.request, entry.request && `${entry.request.method} ${entry.request.path}`],
     [
@@ -146,7 +145,7 @@ function Sentence({ entry, onFilter }: { readonly entry: Entry } & Pick<EntriesP
   const { words, more } = useSubject()(entry);
   return (
     <Group gap={4} className="sentence">
-      <Chip onClick={() => onFilter({ actor: actor.id })}>{actor.name ?? actor.id}</Chip>
+      <Chip onClick={() => onFilter({ actor: actor.id })}>{reasonInWords(actor.name ?? actor.id)}</Chip>
       <Chip onClick={() => onFilter({ kind })}>{before ?? ''}</Chip>
       {words !== '' && <Subject entry={entry} />}
       <bdi>{[more, behind?.trim()].filter(Boolean).join(' ')}</bdi>

@@ -107,7 +107,7 @@ export function inWords(sentence: string): string {
 
 const DUTCH_REASONS = Object.entries(reasons).map(([en, nl]) => [new RegExp(`(?<=^|: )${en}$`), nl] as const);
 
-/** Why something was not delivered, as the service says it. What others say, such as the ERP, stays as it is. */
+/** Why something was not delivered, or who did it, as the service says it. What others say, such as the ERP, stays as it is. */
 export const reasonInWords = (reason: string): string =>
   languageNow() === 'en' ? reason : DUTCH_REASONS.reduce((text, [en, nl]) => text.replace(en, nl), reason);
 
