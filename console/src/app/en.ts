@@ -208,7 +208,7 @@ export const en = {
     compareWhy: 'See which records were created, changed or deleted between two moments.',
     justBefore: 'just before it',
     at: 'As it was at',
-    now: 'Now',
+    now: 'now',
     differences: 'Differences',
     noDifferences: 'Both moments show the same.',
     changes: { create: 'Created', update: 'Changed', delete: 'Deleted' },
