@@ -19,7 +19,6 @@ export function Activity() {
   const search: ActivitySearch = getRouteApi('/activity').useSearch();
   const tables = useQuery(assetTypesQuery).data?.map(({ name, label }) => ({ value: name, label })) ?? [];
   const wordsOf = useKindWords();
-  const kinds = ACTIVITY_KINDS.map((kind) => ({ value: kind, label: wordsOf(kind) }));
   const list = usePages(['activity', search], async (cursor) =>
     bodyOf(api.GET('/api/v1/platform/activity', { params: { query: { ...search, cursor, limit: 50 } as object } })),
   );
@@ -28,22 +27,21 @@ export function Activity() {
     const { [name]: _, ...others } = search;
     show(value === null || value === '' ? others : { ...others, [name]: value });
   };
+  const kinds = ACTIVITY_KINDS.map((kind) => ({ value: kind, label: wordsOf(kind) }));
   const choices = [
     { name: 'kind', label: text.activity.kind, data: kinds },
     { name: 'table', label: text.tables.one, data: tables },
   ] as const;
   const file = `/api/v1/platform/activity.csv?${new URLSearchParams(search)}`;
+  const download = (
+    <Button component="a" href={file} download size="xs" variant="default">
+      {text.common.download}
+    </Button>
+  );
   return (
-    <Page
-      title={text.activity.title}
-      actions={
-        <Button component="a" href={file} download size="xs" variant="default">
-          {text.common.download}
-        </Button>
-      }
-    >
+    <Page title={text.activity.title} actions={download}>
       <Group component="form" gap="xs" align="flex-end">
-        <Input.Wrapper label={text.activity.who} labelElement="div">
+        <Input.Wrapper label={text.activity.who} labelElement="div" miw={0}>
           <SearchField label={text.activity.actor} value={search.actor ?? ''} onSearch={set('actor')} />
         </Input.Wrapper>
         {choices.map(({ name, ...more }) => (

@@ -5,7 +5,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, dataOf, reasonInWords, type Schemas } from '../api/client';
 import { useText, When } from '../app/language';
-import { Loaded, Page } from '../app/Page';
+import { Loaded, NotFound, Page } from '../app/Page';
 import { Facts, Rows, valueText } from '../app/Rows';
 import type { ActivitySearch } from '../routes';
 import { useLabels } from '../tables/Differences';
@@ -32,9 +32,10 @@ export function ActivityEntryPage() {
       return entries.find(({ id }) => id === entryId) ?? null;
     },
   });
+  if (entry.data === null) return <NotFound />;
   return (
-    <Page title={entry.data === undefined || entry.data === null ? text.activity.title : titleOf(entry.data)}>
-      <Loaded query={entry}>{(of) => (of === null ? null : <EntryFacts entry={of} />)}</Loaded>
+    <Page title={entry.data === undefined ? text.activity.title : titleOf(entry.data)}>
+      <Loaded query={entry}>{(of) => of && <EntryFacts entry={of} />}</Loaded>
     </Page>
   );
 }
@@ -48,11 +49,12 @@ function momentOf(id: string): { readonly from: string; readonly to: string; rea
 function EntryFacts({ entry }: { readonly entry: Entry }) {
   const { activity: text, tables, webhooks, status, users } = useText();
   const labelOf = useLabels();
+  const { words } = useSubject()(entry);
   const wordsOf = (value: string) => new Map(Object.entries({ ...status, ...users.role })).get(value) ?? value;
   const rows = [
     [text.when, <When key="when" at={entry.occurred_at} long />],
     [text.who, <bdi key="who">{`${reasonInWords(entry.actor.name ?? '')} (${entry.actor.id})`}</bdi>],
-    [text.on, <Subject key="on" entry={entry} />],
+    [text.on, words !== '' && <Subject key="on" entry={entry} />],
     [text.request, entry.request && `${entry.request.method} ${entry.request.path}`],
     [
       text.differences,
@@ -140,22 +142,22 @@ export function Entries({ entries, onFilter }: EntriesProps) {
 
 function Sentence({ entry, onFilter }: { readonly entry: Entry } & Pick<EntriesProps, 'onFilter'>) {
   const text = useText().activity;
-  const { actor, counts, kind, order_id: order } = entry;
+  const { actor, counts, kind, order_id: order, record_id: record } = entry;
   const [before, behind] = useVerb()(kind);
   const { words, more } = useSubject()(entry);
+  const numbers = counts && record === null && `(${text.counts(counts.created, counts.updated, counts.deleted)})`;
+  const rest = [behind?.trim(), numbers].filter(Boolean).join(' ');
   return (
     <Group gap={4} className="sentence">
       <Chip onClick={() => onFilter({ actor: actor.id })}>{reasonInWords(actor.name ?? actor.id)}</Chip>
       <Chip onClick={() => onFilter({ kind })}>{before ?? ''}</Chip>
       {words !== '' && <Subject entry={entry} />}
-      <bdi>{[more, behind?.trim()].filter(Boolean).join(' ')}</bdi>
+      {more !== undefined && <bdi>{more}</bdi>}
+      {rest !== '' && <span>{rest}</span>}
       {order !== null && (
         <Chip label={`${text.only}: ${words}`} onClick={() => onFilter({ order_id: order })}>
           ⌕
         </Chip>
-      )}
-      {counts !== null && entry.record_id === null && (
-        <span>({text.counts(counts.created, counts.updated, counts.deleted)})</span>
       )}
     </Group>
   );
