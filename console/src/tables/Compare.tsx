@@ -22,10 +22,9 @@ export function Compare() {
   const [to, setTo] = useState(range.to ?? '');
   const show = (search: CompareSearch) =>
     void navigate({ to: '/tables/$table/compare', params: { table }, search, replace: true });
-  const read = async (cursor: string | undefined) => {
+  const read = (cursor: string | undefined) => {
     const params = { path: { table }, query: { ...range, cursor } } as never;
-    const answer = await bodyOf(api.GET('/api/v1/platform/tables/{table}/compare', { params }));
-    return answer as AnswerOf<'platformCompareMoments'>;
+    return bodyOf(api.GET('/api/v1/platform/tables/{table}/compare', { params })) as Promise<ComparedPage>;
   };
   const compared = usePages(['compare', table, range], read, { enabled: range.from !== undefined });
   return (
@@ -60,13 +59,13 @@ export function Compare() {
   );
 }
 
-type Compared = AnswerOf<'platformCompareMoments'>['data'][number];
+type ComparedPage = AnswerOf<'platformCompareMoments'>;
 type Values = { readonly [field: string]: unknown };
 
 const CHANGES = { created: 'create', changed: 'update', deleted: 'delete' } as const;
 
 /** What was created or deleted is named; what has changed is shown field by field. */
-function differenceOf({ id, change, before, after }: Compared) {
+function differenceOf({ id, change, before, after }: ComparedPage['data'][number]) {
   const [was, is]: readonly [Values, Values] = [before ?? {}, after ?? {}];
   const names = change === 'changed' ? [...new Set([...Object.keys(was), ...Object.keys(is)])] : [];
   const fields = names

@@ -42,6 +42,8 @@ export function DialectForm({ dialect, isBusy, onChange }: Props) {
             onChange={(value) => value !== null && onChange({ ...dialect, [part]: value })}
           />
         ))}
+      </Group>
+      <Group mt="xs">
         {(['yes', 'no'] as const).map((part) => (
           <TextInput
             key={part}

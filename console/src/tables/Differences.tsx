@@ -57,7 +57,7 @@ export function Differences({ table, differences }: Props) {
       <Table.Tbody>
         {differences.map(({ change, key, fields }) => (
           <Table.Tr key={key}>
-            <Table.Td valign="top" w="16rem">
+            <Table.Td valign="top" w={{ base: '40%', sm: '16rem' }}>
               <Badge>{tables.changes[change]}</Badge> <bdi>{key}</bdi>
             </Table.Td>
             <Table.Td>
