@@ -26,21 +26,19 @@ export function Operations() {
       }),
     ),
   );
+  const actions = (
+    <>
+      <TableLink table={table} />
+      {search.batch !== undefined && (
+        <Button size="xs" variant="default" onClick={() => void navigate({ to: '.', search: {} as never })}>
+          {common.clearFilters}
+        </Button>
+      )}
+      {search.batch !== undefined && isAdmin && <Undo of={{ table, sync: search.batch, name: search.batch }} />}
+    </>
+  );
   return (
-    <Page
-      title={`${labelOf(table)}: ${text.operations}`}
-      actions={
-        <>
-          <TableLink table={table} />
-          {search.batch !== undefined && (
-            <Button size="xs" variant="default" onClick={() => void navigate({ to: '.', search: {} as never })}>
-              {common.clearFilters}
-            </Button>
-          )}
-          {search.batch !== undefined && isAdmin && <Undo of={{ table, sync: search.batch, name: search.batch }} />}
-        </>
-      }
-    >
+    <Page title={`${labelOf(table)}: ${text.operations}`} actions={actions}>
       <Listed list={list} none={text.noOperations}>
         {(operations) => (
           <Rows
