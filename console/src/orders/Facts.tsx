@@ -73,7 +73,7 @@ const COLOURS = {
   pending_validation: 'gray',
   saved: 'gray',
   validated: 'blue',
-  rejected: 'dark',
+  rejected: 'gray',
   submitted: 'cyan',
   submit_failed: 'red',
   completed: 'green',
