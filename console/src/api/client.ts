@@ -9,7 +9,6 @@ import refusals from './refusals.nl.json';
 
 export type Schemas = components['schemas'];
 export type User = Schemas['User'];
-export type Role = User['roles'][number];
 export type AssetType = Schemas['AssetType'];
 export type AssetField = Schemas['AssetField'];
 type Json<Body> = { readonly content: { readonly 'application/json': Body } };

@@ -5,9 +5,9 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { memo, type ReactNode, useState } from 'react';
 import { kindOfEvent, useKindWords } from '../activity/words';
 import { type AssetType, api, bodyOf, dataOf, type Order, reasonInWords, type Schemas } from '../api/client';
-import { usePages } from '../api/queries';
+import { usePages, useRoles } from '../api/queries';
 import { useNumber, useText, When } from '../app/language';
-import { Listed, Loaded, Page } from '../app/Page';
+import { Listed, Loaded, Page, Section } from '../app/Page';
 import { titleOf } from '../app/Rows';
 import { Changed, useLabels } from '../tables/Differences';
 import { DeliveryStateBadge, outcomeOf } from '../webhooks/SuccessByHour';
@@ -85,14 +85,20 @@ export const OrderHistory = memo(({ order, type, names: now }: Props) => {
       <Loaded query={received}>
         {({ changes }) =>
           changes.length > 0 && (
-            <>
-              <Title order={2}>{text.orders.asReceived}</Title>
+            <Section title={text.orders.asReceived}>
               <Changes {...{ changes, orderId: order.id, names }} isOpen={changes.length <= SHOWN} />
-            </>
+            </Section>
           )
         }
       </Loaded>
-      <Title order={2}>{text.orders.history}</Title>
+      <Group justify="space-between" mt="xs">
+        <Title order={2}>{text.orders.history}</Title>
+        {useRoles().isReader && (
+          <Link to="/orders/$orderId/replay" params={{ orderId: order.id }}>
+            {text.orders.replay}
+          </Link>
+        )}
+      </Group>
       <Listed list={read} none="">
         {(entries) => (
           <Timeline bulletSize={12} lineWidth={2} active={entries.length}>

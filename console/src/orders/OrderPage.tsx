@@ -2,7 +2,7 @@
 import { Button, Grid, Group, Paper, SimpleGrid, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { getRouteApi, Link, useBlocker, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, useBlocker, useNavigate } from '@tanstack/react-router';
 import { useCallback, useMemo, useState } from 'react';
 import { ApiError, type AssetField, type AssetType, api, bodyOf, type Order } from '../api/client';
 import { tableInfoQuery, tenantQuery, useRoles } from '../api/queries';
@@ -67,7 +67,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   const [draft, setDraft] = useState<Draft>(NO_DRAFT);
   /** Since a save that others' changes were in the way of. */
   const [both, setBoth] = useState<readonly Both[] | undefined>();
-  const { isValidator, isReader } = useRoles();
+  const { isValidator } = useRoles();
   const may = (action: Order['actions'][number]) => isValidator && order.actions.includes(action);
   const hasChanged = isChanged(draft);
   const setBack = () => {
@@ -181,11 +181,6 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
               onSimple={may('approve') && !hasChanged && order.problems.length > 0 ? undefined : () => approve.mutate()}
             />
           )}
-          {isReader && (
-            <Link to="/orders/$orderId/replay" params={{ orderId: order.id }}>
-              {text.orders.replay}
-            </Link>
-          )}
           <Button variant="subtle" onClick={() => void next()}>
             {text.keys.rows.n}
           </Button>
@@ -240,7 +235,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
           </Stack>
         </Grid.Col>
         <Grid.Col span={{ base: 12, xl: 3 }}>
-          {written.filter(({ name }) => name === SOURCE).map(input)}
+          {written.filter(({ name }) => name === SOURCE && order[name]).map(input)}
           <OrderHistory order={order} type={orderType} names={names} />
         </Grid.Col>
       </Grid>
