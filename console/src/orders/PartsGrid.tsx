@@ -73,7 +73,7 @@ const WIDTHS: { readonly [type in AssetField['type']]?: number } = {
   Date: 160,
   Boolean: 60,
 };
-const [LOOK_UP, TEXT, SHORT_LOOK_UP] = [345, 150, 140];
+const [LOOK_UP, TEXT, SHORT_LOOK_UP, LETTER] = [345, 150, 148, 9];
 /** Units and the like have short names. */
 const isShort = (table: string): boolean => table.endsWith('_code') || table.endsWith('_type');
 
@@ -96,7 +96,9 @@ function columnsOf(info: AssetType, owner: string): readonly AssetColumn[] {
   return ordered.map((field) => {
     const reference = referenceOf(info, field);
     const ofReference = reference && (isShort(reference.table) ? SHORT_LOOK_UP : LOOK_UP);
-    return { field, reference, width: ofReference ?? WIDTHS[field.type] ?? TEXT };
+    // A short name stands on one line.
+    const least = Math.min(TEXT, field.label.length * LETTER);
+    return { field, reference, width: Math.max(least, ofReference ?? WIDTHS[field.type] ?? TEXT) };
   });
 }
 
@@ -164,9 +166,7 @@ function Grid({ relationship: { field: owner }, path, parts, onChange, errors, i
   return (
     <>
       <Group justify="space-between" mb="xs">
-        <Title order={isNested ? 3 : 2} size={isNested ? 'h5' : 'h4'}>
-          {info.label}
-        </Title>
+        <Title order={isNested ? 3 : 2}>{info.label}</Title>
         <Group gap="xs">
           {parts.length > 0 && columns.length < all.length && (
             <Button size="xs" variant="subtle" onClick={() => setWhole(true)}>
@@ -181,7 +181,7 @@ function Grid({ relationship: { field: owner }, path, parts, onChange, errors, i
         </Group>
       </Group>
       {parts.length > 0 && (
-        <Table.ScrollContainer minWidth={columns.reduce((sum, { width }) => sum + width, 60)}>
+        <Table.ScrollContainer className="stacked" minWidth={columns.reduce((sum, { width }) => sum + width, 60)}>
           <Table className="parts" aria-label={info.label}>
             <colgroup>
               {columns.map(({ field, width }) => (
@@ -263,11 +263,11 @@ const PartRow = memo(
     return (
       <>
         <tr data-part>
-          {columns.map(({ field, reference }) => {
+          {columns.map(({ field, reference, width }) => {
             const path = `${list}.${at}.${field.name}`;
             const value = part.fields[field.name];
             return (
-              <td key={field.name} data-field={path} {...(isUnit(field) ? { className: 'joined' } : {})}>
+              <td key={field.name} data-field={path} data-label={field.label} style={{ flex: `1 1 ${width}px` }}>
                 <FieldInput
                   {...{ field, reference, value, isDisabled }}
                   isInGrid
