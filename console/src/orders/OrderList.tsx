@@ -159,7 +159,7 @@ const columnsOf = (queue: Queue, { orders, common }: Words, linkTo: LinkTo): rea
     sort: 'customer',
     cell: (order) => (
       <Link {...linkTo(order)}>
-        <Cut>{order.customer ?? order.buyer_customer_party_id ?? order.id.slice(0, 8)}</Cut>
+        <Cut>{order.customer ?? order.buyer_customer_party_id ?? order.customer_reference ?? order.id.slice(0, 8)}</Cut>
       </Link>
     ),
   },
@@ -199,7 +199,7 @@ const columnsOf = (queue: Queue, { orders, common }: Words, linkTo: LinkTo): rea
     priority: 2,
     label: orders.problems,
     sort: 'problems',
-    isHidden: queue === ARCHIVE,
+    isHidden: queue !== TO_VALIDATE,
     cell: ({ problems }) =>
       problems === 0 ? (
         <Text span role="img" aria-label={orders.withoutProblems} c="dimmed">
