@@ -28,7 +28,7 @@ export function acted<T extends Pick<ActivityEntry, 'actor'>>(
   const { kind, id, name } = eventStore.erasures?.actor(tenant, entry.actor) ?? entry.actor;
   const ofKind = () => {
     if (kind === 'operator') return `${id} at the command line`;
-    if (kind === 'system') return `the service (${id})`;
+    if (kind === 'system') return 'Dynamic Assets';
     return kind === 'client' ? clients.get(id)?.name : undefined;
   };
   return { ...entry, actor: { kind, id, name: name ?? ofKind() ?? null } };
