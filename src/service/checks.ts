@@ -94,7 +94,8 @@ export function machineChecks(config: Config): readonly Check[] {
 async function backup(directory: string): Promise<CheckResult> {
   const at = await lastBackupAt(directory);
   const detail = at === undefined ? 'never with this DATA_DIR' : `the last at ${new Date(at).toISOString()}`;
-  const problem = `The last backup is older than a day and a half, or there is none: ${detail}.`;
+  const late = `The last backup is older than a day and a half: ${detail}.`;
+  const problem = at === undefined ? 'There is no backup of this DATA_DIR yet.' : late;
   const isLate = Date.now() - (at ?? 0) > BACKUP_OVERDUE_MS;
   return checkResult(detail, isLate ? problem : undefined, 'Run "dynamic-assets backup <directory>" each day.');
 }
