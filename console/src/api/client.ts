@@ -1,7 +1,7 @@
 /** The service's API, typed by its own OpenAPI document (console/build.mjs), and what its answers mean for a person. */
 import createClient, { type ClientOptions } from 'openapi-fetch';
 import type { components, operations, paths } from '../../generated/schema';
-import { inLanguage, languageNow } from '../app/language';
+import { inLanguage, languageNow, localeOf } from '../app/language';
 import { sessionWords, withNameInWords } from '../app/sessionWords';
 import labels from './labels.nl.json';
 import reasons from './reasons.nl.json';
@@ -105,10 +105,13 @@ export function inWords(sentence: string): string {
 }
 
 const DUTCH_REASONS = Object.entries(reasons).map(([en, nl]) => [new RegExp(`(?<=^|: )${en}$`), nl] as const);
+const momentText = (at: string): string =>
+  new Date(at).toLocaleString(localeOf(languageNow()), { dateStyle: 'medium', timeStyle: 'short' });
+export const withTimes = (sentence: string): string => sentence.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, momentText);
 
-/** Why something was not delivered, or who did it, as the service says it. What others say, such as the ERP, stays as it is. */
+/** Why something was not delivered, or who did it. What others say, such as the ERP, stays as it is but for its times. */
 export const reasonInWords = (reason: string): string =>
-  languageNow() === 'en' ? reason : DUTCH_REASONS.reduce((text, [en, nl]) => text.replace(en, nl), reason);
+  withTimes(languageNow() === 'en' ? reason : DUTCH_REASONS.reduce((text, [en, nl]) => text.replace(en, nl), reason));
 
 /** It says less than the sentence behind it. */
 const TITLE = /^(?:Bad request|Forbidden|Not found|Conflict)\.$/;

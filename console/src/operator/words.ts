@@ -1,15 +1,12 @@
 /** The words of the operator's pages, apart from those of a tenant's people, whose first screen they must not slow. */
-import { addDutch, inWords } from '../api/client';
-import { inLanguage, languageNow, localeOf, useLanguage } from '../app/language';
+import { addDutch, inWords, withTimes } from '../api/client';
+import { inLanguage, useLanguage } from '../app/language';
 import sentences from './sentences.nl.json';
 
 addDutch(sentences);
 
-const MOMENT = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
-const momentText = (at: string): string =>
-  new Date(at).toLocaleString(localeOf(languageNow()), { dateStyle: 'medium', timeStyle: 'short' });
 /** What the service says to operators, in the words and with the times of their pages. */
-export const said = (sentence: string): string => inWords(sentence).replace(MOMENT, momentText);
+export const said = (sentence: string): string => withTimes(inWords(sentence));
 
 /** In English and Dutch. */
 const WORDS = {
