@@ -265,7 +265,7 @@ export const en = {
       number: 'It is no number, or could be two: 1.250 and 1,250.',
       sameKey: 'An earlier row has the same key.',
     },
-    firstDifferences: (count: number) => `The first ${count} differences`,
+    firstDifferences: (count: number) => (count === 1 ? 'The first difference' : `The first ${count} differences`),
     withoutRefused: 'The refused rows are left out, and nothing is deleted. Correct the file to import all of them.',
     tooManyRefused: 'The check has ended: too many rows are refused. Look at the columns, or correct the file.',
     cleanUp: (count: string) => `Also delete the records that the file lacks (now ${count})`,

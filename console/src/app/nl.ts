@@ -265,7 +265,7 @@ export const nl: Text = {
       number: 'Dit is geen getal, of het kunnen er twee zijn: 1.250 en 1,250.',
       sameKey: 'Een eerdere rij heeft dezelfde sleutel.',
     },
-    firstDifferences: (count: number) => `De eerste ${count} verschillen`,
+    firstDifferences: (count: number) => (count === 1 ? 'Het eerste verschil' : `De eerste ${count} verschillen`),
     withoutRefused: 'Geweigerde rijen vallen weg; niets wordt verwijderd. Verbeter het bestand voor alle rijen.',
     tooManyRefused: 'De controle is gestopt: te veel rijen geweigerd. Kijk de kolommen na of verbeter het bestand.',
     cleanUp: (count: string) => `Verwijder ook de records die in het bestand ontbreken (nu ${count})`,
