@@ -23,7 +23,7 @@ const MADE_OF =
 const FOR_PROGRAMS =
   /tenant(?! is | are)|link was|^The (?:key|number|item must|scope|client|token|session|parameter)|JSON|sync|POST|locale|UUID|Unicode|UTF-8|host|order model|array of obj|`next`|ZIP|this version|together with|order id|id of an event|none or some|not be null|no proof: \$|an array\.|1 item|RECORDS\} items|id \S+ is taken|stands in|stays with|has carried|validated here|[Cc]ursor|link to the next|each other|grant_type|client_|credentials|Master Data|given twice|If-Match|Idempotency-Key|console|METRICS|X-|nknown |not be after|a key that|not added|not in its order|no unique field|can be searched|malformed|at least one event|before it was added|name twice|dry_run|known ones|which table|eventTypes|not authenticated|here, which|has left|another event log|are changed at|: \$\{\w+\}$|MANY_KEYS|from and|be 1 to|event: |Cookie/;
 const ENGLISH_WORD =
-  /\b(?:the|are|must|has|have|there|this|with|than|and|its|given|changed|followed|found in|public|may|within|address|removed|attempts?|an)\b/i;
+  /\b(?:the|are|must|has|have|there|this|with|than|and|its|given|changed|followed|found in|public|may|within|address|removed|attempts?|an|needed)\b/i;
 /** Why something was not delivered, and where that is said. */
 const REASON =
   /(?<=[`'])(?:no (?:answer|connection) w|more than|the (?:connection|name) |redirect|7 (?:is (?!no net)|may|was)|The [asrw]|All|Attempt|No a|webhook r|Disabled)[^`']*/g;
