@@ -349,7 +349,7 @@ export const nl: Text = {
     lastName: 'Achternaam',
     roles: 'Rollen',
     role: { admin: 'Beheerder', validator: 'Validator', auditor: 'Auditor' },
-    reset: 'Wachtwoord opnieuw instellen',
+    reset: 'Nieuw wachtwoord',
     resetWhy: 'Alle sessies van de gebruiker eindigen.',
     firstPassword: 'Eerste wachtwoord',
     invitation: 'Uitnodiging',
