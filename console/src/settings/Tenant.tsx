@@ -23,7 +23,7 @@ export function TenantSettings() {
             <Text>
               {text.model}: {labelOf(tenant.order_model)}
             </Text>
-            <SimpleGrid cols={{ base: 1, md: 2 }}>
+            <SimpleGrid cols={{ base: 1, md: 2 }} maw="72rem">
               <SettingForm
                 title={text.guard}
                 why={tenant.clean_up_guard === null ? text.guardOff : text.guardWhy}
@@ -110,11 +110,11 @@ export function Quotas({ quotas }: Pick<Tenant, 'quotas'>) {
   const all = Object.entries(quotas) as [keyof Tenant['quotas'], Schemas['QuotaUse']][];
   const shown = (name: string, count: number) => (name === 'log_bytes' ? size : number)(count);
   return (
-    <Paper withBorder p="md" component="section" aria-label={text.quotas}>
+    <Paper withBorder p="md" maw="72rem" component="section" aria-label={text.quotas}>
       <Title order={2} mb="sm">
         {text.quotas}
       </Title>
-      <SimpleGrid cols={{ base: 1, sm: 2, md: 3 }}>
+      <SimpleGrid cols={{ base: 1, sm: 2 }}>
         {all.map(([name, { limit, used }]) => {
           const [share, of] = limit === null ? [0, text.noLimit] : [(100 * (used ?? 0)) / limit, shown(name, limit)];
           return (
