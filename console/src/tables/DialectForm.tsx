@@ -43,7 +43,7 @@ export function DialectForm({ dialect, isBusy, onChange }: Props) {
           />
         ))}
       </Group>
-      <Group mt="xs">
+      <Group mt="md">
         {(['yes', 'no'] as const).map((part) => (
           <TextInput
             key={part}
