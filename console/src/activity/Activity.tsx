@@ -5,6 +5,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { api, bodyOf } from '../api/client';
 import { assetTypesQuery, usePages } from '../api/queries';
 import { DateInput } from '../app/DateInput';
+import { Act } from '../app/Dialogs';
 import { useText } from '../app/language';
 import { Listed, Page } from '../app/Page';
 import { SearchField } from '../app/SearchField';
@@ -33,13 +34,17 @@ export function Activity() {
     { name: 'table', label: text.tables.one, data: tables },
   ] as const;
   const file = `/api/v1/platform/activity.csv?${new URLSearchParams(search)}`;
-  const download = (
-    <Button component="a" href={file} download size="xs" variant="default">
-      {text.common.download}
-    </Button>
+  const clear = async () => show({});
+  const actions = (
+    <>
+      {Object.keys(search).length > 0 && <Act label={text.common.clearFilters} act={clear} />}
+      <Button component="a" href={file} download size="xs" variant="default">
+        {text.common.download}
+      </Button>
+    </>
   );
   return (
-    <Page title={text.activity.title} actions={download}>
+    <Page title={text.activity.title} actions={actions}>
       <Group component="form" gap="xs" align="flex-end">
         <Input.Wrapper label={text.activity.who} labelElement="div" miw={0}>
           <SearchField label={text.activity.actor} value={search.actor ?? ''} onSearch={set('actor')} />
@@ -50,11 +55,6 @@ export function Activity() {
         <OrderField label={text.orders.one} value={search.order_id} onChange={set('order_id')} />
         <DateInput isMoment isFilter label={text.common.from} value={search.from ?? ''} onChange={set('from')} />
         <DateInput isMoment isFilter label={text.common.to} value={search.to ?? ''} onChange={set('to')} />
-        {Object.keys(search).length > 0 && (
-          <Button variant="default" onClick={() => show({})}>
-            {text.common.clearFilters}
-          </Button>
-        )}
       </Group>
       <Listed list={list} none={text.activity.none}>
         {(entries) => <Entries entries={entries} onFilter={(more) => show({ ...search, ...more })} />}
