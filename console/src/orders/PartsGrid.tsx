@@ -73,7 +73,7 @@ const WIDTHS: { readonly [type in AssetField['type']]?: number } = {
   Date: 160,
   Boolean: 60,
 };
-const [LOOK_UP, TEXT, SHORT_LOOK_UP, LETTER] = [345, 150, 148, 9];
+const [LOOK_UP, TEXT, SHORT_LOOK_UP, LETTER] = [345, 150, 148, 10];
 /** Units and the like have short names. */
 const isShort = (table: string): boolean => table.endsWith('_code') || table.endsWith('_type');
 
