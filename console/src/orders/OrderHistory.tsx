@@ -1,5 +1,5 @@
 /** What happened to an order: for a clerk beside it, the newest first, and for an auditor as a page of its own. */
-import { Alert, Anchor, Group, Stack, Text, Timeline, Title } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text, Timeline, Title } from '@mantine/core';
 import { type QueryClient, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { memo, type ReactNode, useState } from 'react';
@@ -177,6 +177,7 @@ export function OrderReplay() {
   const say = useProblemText();
   const { order } = useQuery(orderQuery(orderId)).data ?? {};
   const names = namesOfParts(order ?? {});
+  const file = `/api/v1/platform/orders/${orderId}/export`;
   const replay = usePages(['orders', 'replay', orderId], (cursor) => {
     const params = { path: { order_id: orderId }, query: { cursor } as object };
     return bodyOf(api.GET('/api/v1/platform/orders/{order_id}/replay', { params }));
@@ -186,9 +187,9 @@ export function OrderReplay() {
       title={order === undefined ? text.orders.replay : [nameOf(order), text.orders.replay]}
       actions={
         <>
-          <Anchor href={`/api/v1/platform/orders/${orderId}/export`} download={`order-${orderId}.zip`}>
+          <Button component="a" href={file} download={`order-${orderId}.zip`} size="xs" variant="default">
             {text.orders.export}
-          </Anchor>
+          </Button>
           <Link to="/orders/$orderId" params={{ orderId }}>
             {text.orders.one}
           </Link>
