@@ -10,7 +10,7 @@ import { useKeys } from '../app/keys';
 import { useText } from '../app/language';
 import { Rows } from '../app/Rows';
 import { approve, useApproveLater } from './approveLater';
-import { useProblemText } from './Problems';
+import { rowIn, useProblemText } from './Problems';
 
 /** @param reasons one a line @throws ApiError */
 function reject(id: string, reasons: string) {
@@ -64,7 +64,7 @@ export function Decision({ order, action, onDone, isPending = false, onSimple }:
             <>
               <List size="sm">
                 {!isRejection &&
-                  order.problems.map((problem) => <List.Item key={problem.field}>{say(problem)}</List.Item>)}
+                  order.problems.map((one) => <List.Item key={one.field}>{rowIn(one.field) + say(one)}</List.Item>)}
               </List>
               <Textarea
                 data-autofocus

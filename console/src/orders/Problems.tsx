@@ -44,7 +44,7 @@ const goTo = (field: string): void =>
   document.querySelector<HTMLElement>(`[data-field="${CSS.escape(field)}"] :is(input, textarea, button)`)?.focus();
 
 /** `2: ` of `lines.1.item_id`. */
-const rowIn = (field: string): string => {
+export const rowIn = (field: string): string => {
   const [, row] = /\.(\d+)\./.exec(field) ?? [];
   return row === undefined ? '' : `${Number(row) + 1}: `;
 };
