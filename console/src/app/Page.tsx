@@ -53,7 +53,7 @@ export function Problem({ error, onRetry }: { readonly error: unknown; readonly 
   return (
     <Alert color="red" variant="light" role="alert">
       <Stack gap="xs" align="flex-start">
-        <Text>{message}</Text>
+        <Text size="sm">{message}</Text>
         {fields.map(([field, texts]) => (
           <Text key={field} size="sm">
             {texts.join(' ')}

@@ -181,7 +181,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
               onSimple={may('approve') && !hasChanged && order.problems.length > 0 ? undefined : () => approve.mutate()}
             />
           )}
-          <Button variant="subtle" onClick={() => void next()}>
+          <Button variant="subtle" px="xs" onClick={() => void next()}>
             {text.keys.rows.n}
           </Button>
           {place}
