@@ -17,17 +17,13 @@ export function Users() {
   const me = useQuery(sessionQuery).data;
   const [dialog, show] = useSecretOnce(text.users.invitation, <Text size="sm">{text.users.invitationWhy}</Text>);
   const onInvited = (invited: Invitation) => show([[text.users.link, linkOf(invited)]]);
+  const add = isAdmin && (
+    <Opens label={text.users.add} variant="filled">
+      {(close) => <UserForm onClose={close} onInvited={onInvited} />}
+    </Opens>
+  );
   return (
-    <Page
-      title={text.users.title}
-      actions={
-        isAdmin && (
-          <Opens label={text.users.add} variant="filled">
-            {(close) => <UserForm onClose={close} onInvited={onInvited} />}
-          </Opens>
-        )
-      }
-    >
+    <Page title={text.users.title} actions={add}>
       <Loaded query={useQuery(usersQuery)}>
         {(users) => (
           <Rows
