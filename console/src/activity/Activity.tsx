@@ -47,7 +47,7 @@ export function Activity() {
     <Page title={text.activity.title} actions={actions}>
       <Group component="form" gap="xs" align="flex-end">
         <Input.Wrapper label={text.activity.who} labelElement="div" miw={0}>
-          <SearchField label={text.activity.actor} value={search.actor ?? ''} onSearch={set('actor')} />
+          <SearchField w="100%" label={text.activity.actor} value={search.actor ?? ''} onSearch={set('actor')} />
         </Input.Wrapper>
         {choices.map(({ name, ...more }) => (
           <Select key={name} {...more} searchable clearable value={search[name] ?? null} onChange={set(name)} />

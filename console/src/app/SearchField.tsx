@@ -9,6 +9,7 @@ type Props = {
   readonly value: string;
   /** Id of a datalist that completes what is typed. */
   readonly list?: string;
+  readonly w?: string;
   readonly onSearch: (text: string) => void;
 };
 
@@ -24,12 +25,12 @@ export function SearchField({ label, value, onSearch, ...more }: Props) {
   return (
     <TextInput
       ref={input}
-      {...more}
       type="search"
       aria-label={label}
       placeholder={label}
       w="22rem"
       maw="100%"
+      {...more}
       value={typed}
       onChange={({ currentTarget }) => {
         setTyped(currentTarget.value);

@@ -384,7 +384,7 @@ export const nl: Text = {
     on: 'Waarop',
     none: 'In deze periode is niets gedaan.',
     kind: 'Soort',
-    actor: 'Naam of id van wie het deed',
+    actor: 'Wie: naam of id',
     only: 'Alleen dit tonen',
     request: 'Verzoek',
     differences: 'Wat het wijzigde',
