@@ -30,9 +30,11 @@ export function RecordPage() {
         <Loaded query={record}>
           {(read) => {
             const now = read?.record ?? null;
+            const named: FieldValues = now ?? recordAt(null, newest?.data ?? [], 1) ?? {};
+            const ofOrder = valueText(named.customer_reference ?? named.line_number ?? recordId);
             return (
               <Page
-                title={titleOf({ id: recordId, ...(now ?? recordAt(null, newest?.data ?? [], 1)) })}
+                title={type.kind === 'master' ? [type.label, ofOrder] : titleOf({ ...named, id: recordId })}
                 actions={
                   <>
                     <TableLink table={table} />
