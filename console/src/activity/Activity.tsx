@@ -34,10 +34,9 @@ export function Activity() {
     { name: 'table', label: text.tables.one, data: tables },
   ] as const;
   const file = `/api/v1/platform/activity.csv?${new URLSearchParams(search)}`;
-  const clear = async () => show({});
   const actions = (
     <>
-      {Object.keys(search).length > 0 && <Act label={text.common.clearFilters} act={clear} />}
+      {Object.keys(search).length > 0 && <Act label={text.common.clearFilters} act={async () => show({})} />}
       <Button component="a" href={file} download size="xs" variant="default">
         {text.common.download}
       </Button>

@@ -1,7 +1,7 @@
 /** One record of any table, field by field, with what it refers to, now and as each of its changes left it. */
 import { Alert, Badge, Group, Mark, Slider, Stack, Text, Timeline } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { getRouteApi, Link, Navigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useKindWords } from '../activity/words';
 import { type AssetType, api, bodyOf, type Schemas } from '../api/client';
@@ -24,6 +24,8 @@ export function RecordPage() {
     queryFn: () => readRecord(table, recordId),
   });
   const [newest] = useHistory(table, recordId).data?.pages ?? [];
+  const isOrder = info.data?.fields.some(({ name }) => name === 'processing_status');
+  if (isOrder) return <Navigate to="/orders/$orderId" params={{ orderId: recordId }} replace />;
   return (
     <Loaded query={info}>
       {(type) => (
@@ -31,10 +33,10 @@ export function RecordPage() {
           {(read) => {
             const now = read?.record ?? null;
             const named: FieldValues = now ?? recordAt(null, newest?.data ?? [], 1) ?? {};
-            const ofOrder = valueText(named.customer_reference ?? named.line_number ?? recordId);
+            const part = valueText(named.consignment_reference ?? named.line_number ?? recordId);
             return (
               <Page
-                title={type.kind === 'master' ? [type.label, ofOrder] : titleOf({ ...named, id: recordId })}
+                title={type.kind === 'master' ? [type.label, part] : titleOf({ ...named, id: recordId })}
                 actions={
                   <>
                     <TableLink table={table} />
