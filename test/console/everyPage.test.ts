@@ -66,6 +66,7 @@ beforeAll(async () => {
     ['/tables', 'Tables'],
     ['/tables/dyn_party', /gpj/],
     [`/tables/dyn_party/records/${data[0]?.id}`, /./],
+    [`/tables/dyn_stock_order/records/${order?.id}`, /PO-001/],
     ['/tables/dyn_party/operations', /Changes by batch/],
     ['/tables/dyn_party/import', /Import a file/],
     ['/tables/dyn_party/compare', /Compare two moments/],

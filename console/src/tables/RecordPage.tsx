@@ -24,7 +24,7 @@ export function RecordPage() {
     queryFn: () => readRecord(table, recordId),
   });
   const [newest] = useHistory(table, recordId).data?.pages ?? [];
-  const isOrder = info.data?.fields.some(({ name }) => name === 'processing_status');
+  const isOrder = info.data?.kind === 'master' && info.data.fields.some(({ name }) => name === 'processing_status');
   if (isOrder) return <Navigate to="/orders/$orderId" params={{ orderId: recordId }} replace />;
   return (
     <Loaded query={info}>

@@ -12,6 +12,7 @@ import type { ReferenceTableEvent } from '#app/domain/referenceTable/events.js';
 import { EventStoreUnavailableError, type EventToAppend, WrongExpectedRevisionError } from '#app/ports/eventStore.js';
 import { DeadlineError } from '#app/supervision/deadline.js';
 import { caller, metadata } from '../../contract/eventStoreFixtures.js';
+import { gate } from '../../contract/recordingConsumer.js';
 
 function itemType(): AssetType {
   const found = standardTables('dyn_stock_order').get('dyn_item');
@@ -90,10 +91,8 @@ function openTable() {
     });
   /** A first change, of the key A, whose append waits for `release`: those that come meanwhile are taken together. */
   const appending = async () => {
-    let release = (): void => undefined;
-    mayAppend = new Promise((resolve) => {
-      release = resolve;
-    });
+    const { held, release } = gate();
+    mayAppend = held;
     const first = create(1, 'A');
     await nextTurn();
     return { first, release };
