@@ -148,7 +148,9 @@ describe('the embedded engines', () => {
       for (const read of [got, listed]) inTime(read);
       expect(got.answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
       expect(listed.answer).toMatchObject({ status: 200, headers: behind });
-      nothingWasWritten(await timed(acme().putRecord('dyn_order_line', order.lines[0]?.id ?? '', { quantity: 2 })));
+      const line = order.lines[0]?.id ?? '';
+      expect(await acme().getRecord('dyn_order_line', `${line}/history`)).toMatchObject({ status: 503 });
+      nothingWasWritten(await timed(acme().putRecord('dyn_order_line', line, { quantity: 2 })));
       const later = await create();
       inTime(later);
       expect(later.answer).toMatchObject({ status: 201, headers: { 'projection-pending': 'true' } });
