@@ -115,7 +115,7 @@ export const audit: Resource = {
         const { event } = parseQuery(proofQuery, query);
         const found = await askTree({ kind: 'proof', eventId: event, tenant: tenant.name });
         if (found === undefined) throw notReady();
-        if (found === 'unknown') throw new NotFoundError(`There is no proof of ${event}: it may hold secrets.`);
+        if (found === 'unknown') throw new NotFoundError(`There is no proof of ${event}: it is unknown or secret.`);
         if (found === 'changed')
           throw new HttpError(500, 'Internal server error.', `The event: ${WHY_UNPROVED.changed}`);
         if (typeof found === 'string') throw new ConflictError(`The event has no proof: ${WHY_UNPROVED[found]}.`);
