@@ -58,7 +58,7 @@ async function recordReply(api: Api, { req, caller, path, query }: Call) {
   const { id } = path;
   const headers = atPosition(position);
   const get = () => reads.get({ tenant: caller.tenant, table: table.name }, id);
-  const record = await api.progress.found(caller.tenant, get);
+  const record = await (position === undefined ? api.progress.found(caller.tenant, get) : get());
   if (record !== undefined) return { body: `{"data":${record}}`, tag: tagOf(record), headers };
   if (position !== undefined) throw notFound(`There was no record ${id} in ${table.name} then.`);
   throw unknownRecord(table, id);
